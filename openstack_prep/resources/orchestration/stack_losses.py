@@ -148,7 +148,7 @@ class StackLosses:
         """Whether Heat leaves a resource where it is when it deletes the stack."""
         template = self.stack.cloud.orchestration.get(f"/stacks/{resource.path}/template")
         definition: Any = (template.get("resources") or {}).get(resource.name) or {}
-        return str(definition.get("deletion_policy", "")).lower() == "retain" or bool(definition.get("external_id"))
+        return str(definition.get("deletion_policy")).lower() == "retain" or bool(definition.get("external_id"))
 
 
 def _rule(raw: Raw, group: GroupRecord) -> RuleRecord:

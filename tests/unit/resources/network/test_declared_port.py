@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import requests_mock
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
@@ -17,7 +18,8 @@ from openstack_prep.resources.lists.neutron_records import INTERFACES, PortRecor
 from openstack_prep.resources.lists.queries import forwardings_to
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.port_addresses import PortAddress, PortPair
-from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, connection, failure, port_row, resolved
+from openstack_prep.resources.network.subnet import Subnet
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, connection, declared_mistakes, failure, port_row, resolved
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 PORT = Port(name="vip", network="net")
@@ -144,6 +146,7 @@ def test_it_is_created_with_ids_for_names(
         "description": "[openstack-prep:lab/vip]",
     }
     assert [each.url.rpartition("/")[2] for each in tagged.request_history] == ["a%2Fb"]
+    assert run.known[wanted.key].values["tags"] == {"a/b", "c"}
 
 
 RECORDED = {"ip_address": "10.0.0.60", "mac_address": MAC}
@@ -208,6 +211,15 @@ def test_what_differs_is_updated(
     assert (step.action, {each.field for each in step.changes}) == (Action.UPDATE, fields)
 
 
+def test_what_others_have_added_is_named(run: CloudRun, ports: list[dict[str, Any]]) -> None:
+    """Addresses by their subnet, groups of other projects by their id."""
+    fixed = [{"subnet_id": "s1", "ip_address": f"10.0.0.{number}"} for number in (9, 10)]
+    ports.append(vip(fixed_ips=fixed, security_groups=["g1", "theirs"]))
+    (found,) = Port.find(run, [WEB]).values()
+    assert found.values["fixed_ips"] == {NINE, PortAddress(subnet="nodes", address="10.0.0.10")}
+    assert found.values["security_groups"] == {"web", "theirs"}
+
+
 # --- what forbids it ------------------------------------------------------------------------
 
 SERVER = {"device_id": "i1", "device_owner": "compute:nova"}
@@ -249,6 +261,29 @@ def test_an_address_that_the_network_does_not_offer(
     found = reasons(run, replace(PORT, fixed_ips=(address,), mac_address=MAC))
     assert len(found) == bool(refused)
     assert all(refused in each for each in found)
+
+
+def test_an_address_of_another_network_is_free(run: CloudRun, ports: list[dict[str, Any]]) -> None:
+    ports.append(vip(id="p2", name="other", network_id="n2", **SERVER))
+    assert reasons(run, replace(PORT, fixed_ips=(NINE,))) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "subnet", "codes"),
+    [
+        ("10.0.1.9", "nodes", [Code.SPEC_CONTRADICTION]),
+        ("10.0.0.9", "nodes", []),
+        ("10.0.1.9", None, []),  # any subnet of the network may have it
+        ("10.0.1.9", "far", []),  # which is on another network, and refused for that
+    ],
+)
+def test_an_address_outside_of_its_declared_subnet(address: str, subnet: str | None, codes: list[str]) -> None:
+    subnets = [
+        Subnet(name="nodes", network="net", cidr="10.0.0.0/24"),
+        Subnet(name="far", network="m", cidr="10.2.0.0/24"),
+    ]
+    port = replace(PORT, fixed_ips=(PortAddress(subnet=subnet, address=address),))
+    assert [each.code for each in declared_mistakes(port, *subnets)] == codes
 
 
 def test_a_host_name_needs_an_extension(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,13 +8,27 @@ import requests_mock
 
 from openstack_prep.base.codes import Code
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observation, planner
+from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.core.plan import Plan, Report
-from openstack_prep.resources.lists.neutron_records import INTERFACES, PortRecord
+from openstack_prep.resources.lists.neutron_records import INTERFACES, PortRecord, RouterRecord
+from openstack_prep.resources.network.declared_port import Port, PortAddress
 from openstack_prep.resources.network.router import Router
-from openstack_prep.resources.network.subnet import Route
+from openstack_prep.resources.network.subnet import Route, Subnet
 from openstack_prep.resources.network.uses import attachment_id, blockers_of_port, blockers_of_router
-from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, declared_mistakes, failure, port_row, sent
+from tests.unit.conftest import (
+    ADMIN_PROJECT,
+    ENDPOINTS,
+    IDENTITY,
+    connection,
+    declared_mistakes,
+    failure,
+    port_row,
+    resolved,
+    sent,
+    subnet_row,
+)
 from tests.unit.texts import Wording, contains
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
@@ -199,6 +214,7 @@ def test_killed_between_two_interfaces(run: CloudRun, services: requests_mock.Mo
     assert [(change.before, change.after) for change in step.changes] == [({"a"}, {"a", "b"})]
     apply(run, ROUTER)
     assert writes(services) == ["PUT /r1/add_router_interface"]
+    assert run.known[ROUTER.key].values["interfaces"] == {"a", "b"}
     assert not plan(run, ROUTER)
 
 
@@ -237,6 +253,93 @@ def test_snat_without_a_gateway_is_a_mistake(fields: dict[str, Any]) -> None:
 
 def test_a_subnet_that_nobody_has_is_a_mistake(run: CloudRun, neutron: Neutron, wording: Wording) -> None:
     wording(str(plan(run, Router(name="r", interfaces=("c",))).refusals[0]))
+
+
+# --- what Neutron would refuse -----------------------------------------------------------------
+
+SUBNET = Subnet(name="c", network="n", cidr="10.3.0.0/24", gateway_ip="10.3.0.1")
+OTHER = Subnet(name="d", network="m", cidr="10.4.0.0/24", gateway_ip="10.4.0.1")
+
+
+def refused(run: CloudRun, router: Router, *others: Resource) -> list[tuple[str, str]]:
+    found = resolved(router, [SUBNET, OTHER, *others, router], run.admin)
+    return [(each.code, each.field) for each in found.check(run, None)]
+
+
+@pytest.mark.parametrize(
+    ("hop", "external", "valid"),
+    [
+        ("10.3.0.9", None, True),
+        ("10.3.0.1", None, False),  # the router itself
+        ("10.4.0.9", None, False),
+        ("10.4.0.9", "external", True),  # the gateway may reach it
+    ],
+)
+def test_a_new_router_reaches_its_next_hops(
+    run: CloudRun, neutron: Neutron, hop: str, external: str | None, valid: bool
+) -> None:
+    routes = (Route(destination="10.9.0.0/16", nexthop=hop),)
+    router = Router(name="r", external_network=external, interfaces=("c",), routes=routes)
+    assert refused(run, router) == ([] if valid else [(Code.SPEC_CONTRADICTION, "interfaces")])
+    assert refused(run, replace(router, interfaces=("c", "b"))) == []  # nobody knows where b is, which is not declared
+    assert refused(run, replace(router, routes=None)) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "valid"),
+    [
+        (Port(name="p", network="n", fixed_ips=(PortAddress(address="10.3.0.1"),)), False),
+        (Port(name="p", network="n", fixed_ips=(PortAddress(address="10.3.0.2"),)), True),
+        (Port(name="p", network="m", fixed_ips=(PortAddress(address="10.3.0.1"),)), True),
+        (Port(name="p", network="n"), True),
+        (Router(name="q", interfaces=("c",)), False),
+        (Router(name="s", interfaces=("c",)), True),  # it is the one that reports it
+        (Router(name="q", interfaces=("d",)), True),
+    ],
+)
+def test_the_gateway_of_a_subnet_is_free_for_its_interface(
+    run: CloudRun, neutron: Neutron, other: Resource, valid: bool
+) -> None:
+    router = Router(name="r", interfaces=("c",))
+    assert refused(run, router, other) == ([] if valid else [(Code.SPEC_CONTRADICTION, "interfaces")])
+
+
+def test_an_interface_needs_a_gateway(run: CloudRun, neutron: Neutron) -> None:
+    without = replace(SUBNET, name="e", gateway_ip=False)
+    assert refused(run, Router(name="r", interfaces=("e",)), without) == [(Code.SPEC_CONTRADICTION, "interfaces")]
+
+
+@pytest.mark.parametrize(("fields", "by"), [({}, "tenant"), ({"ha": False}, "admin"), ({"enable_snat": True}, "admin")])
+def test_only_administrators_set_some_fields(services: requests_mock.Mocker, fields: dict[str, Any], by: str) -> None:
+    tenant = Cloud(connection(username="tenant"))
+    run = CloudRun(Cloud(connection()), OwnershipTag("lab"), tenant=tenant)
+    services.get(f"{IDENTITY}/projects?name=lab", json={"projects": [{"id": "p1", "enabled": True, "tags": []}]})
+    expected = (tenant, {}) if by == "tenant" else (run.admin, {"project_id": "p1"})
+    assert Router(name="r", project="lab", **fields).maker(run) == expected
+
+
+# --- what exists ---------------------------------------------------------------------------
+
+
+def test_of_subnets_that_share_a_name_one_is_enough(
+    run: CloudRun, services: requests_mock.Mocker, neutron: Neutron
+) -> None:
+    """In a project that no spec has created."""
+    neutron.router("a2-id")
+    subnets = [subnet_row(id=f"{each}-id", name="a", project_id=ADMIN_PROJECT) for each in ("a1", "a2")]
+    services.get(f"{NEUTRON}/subnets", json={"subnets": subnets})
+    router = Router(name="r", interfaces=("a",))
+    assert observation.observe(run, [router])[router.key].values["interfaces"] == {"a"}
+
+
+def test_it_is_exported_by_names(run: CloudRun, neutron: Neutron) -> None:
+    neutron.router("a-id", "theirs-id")
+    record = RouterRecord.read(neutron.routers[0])
+    assert Router.in_words(run, record) == {
+        "external_network": "external",
+        "interfaces": ("a", "theirs"),
+        "routes": None,
+    }
 
 
 # --- destroy ------------------------------------------------------------------------------

@@ -172,6 +172,29 @@ def test_a_foreign_group_with_our_rules_gets_no_mark(
     assert changed.last_request.headers["If-Match"] == "revision_number=1"
 
 
+def test_a_new_description_keeps_the_leases_of_runs(
+    run: CloudRun, services: requests_mock.Mocker, neutron: Neutron
+) -> None:
+    """The group "default" stores them, and other runs hold some of them at this moment."""
+    block = f"[openstack-prep 1 {'a' * 9}]"
+    group = neutron.group("default", f"Default security group {block}")
+    changed = services.put(f"{NEUTRON}/security-groups/default-id", json={"security_group": group})
+    apply(run, SecurityGroup(name="default", description="new", adopt=True))
+    assert changed.last_request.json() == {"security_group": {"description": f"new {block}"}}
+    assert not pending(SecurityGroup(name="default", description="Default security group", adopt=True))
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_a_rule_that_another_spec_owns_is_recorded_and_not_added(run: CloudRun, neutron: Neutron, copies: int) -> None:
+    theirs = {"protocol": "tcp", "port_range_min": 80, "port_range_max": 80}
+    neutron.group(rules=[neutron.rule("[openstack-prep:other/web]", **theirs) for _ in range(copies)])
+    group = SecurityGroup(name="web", rules=(HTTP,))
+    apply(run, group)
+    assert not neutron.rule_posts.called
+    assert any(each.startswith("lab~") for each in neutron.tags()), neutron.tags()
+    assert not pending(group)
+
+
 def test_our_own_group_goes_with_its_rules(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
     neutron.group(rules=[neutron.rule(OURS)])
     services.delete(f"{NEUTRON}/security-groups/web-id", status_code=204)

@@ -16,7 +16,7 @@ from openstack_prep.core.model import COPIED, MANAGED, UNNAMED, Action, Key, Own
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.orchestration.stack import Stack
-from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, resolved
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, failure, resolved
 from tests.unit.texts import Wording, contains
 
 HEAT = "http://heat/v1/admin-project"
@@ -181,6 +181,7 @@ def test_one_update_changes_it_and_only_taking_over_adds_the_ownership_tag(
     services.get(re.compile(f"{HEAT}/stacks/s/i1/events"), json={"events": []})
     executor.execute(planned, run.fresh()).raise_for_failures()
     assert [set(each.json()["tags"].split(",")) for each in put_.request_history] == [tags]
+    assert run.known[stack.key].values == {**stack.desired(), "tags": {"a"}}
 
 
 def test_what_another_spec_has_marked_since_the_plan_is_not_taken_over(
@@ -241,6 +242,73 @@ def test_outputs_that_are_secrets_are_stars(
     unread = Stack(name="s", template="/missing.yaml")
     (found,) = Stack.find(run, [unread]).values()
     assert set(found.outputs.values()) == {"********", "null"}
+
+
+@pytest.mark.parametrize("refused", ["create", "preview", "update"])
+def test_what_heat_refuses_repeats_no_hidden_parameter(
+    services: requests_mock.Mocker, run: CloudRun, tmp_path: Path, template: str, refused: str
+) -> None:
+    standing(services, tmp_path, f"openstack-prep:lab,{NAMED}")
+    secrets = {"password": Secret("qwertz")}
+    stack = Stack(name="s", template=template, parameters={"network": "n"}, secret_parameters=secrets)
+    answer = failure(400, "qwertz is too short")
+    services.get("http://neutron/v2.0/networks", json={"networks": [{"id": "n1", "name": "n"}]})
+    services.get(f"{HEAT}/resource_types", json={"resource_types": []})
+    services.post(f"{HEAT}/validate", json={})
+    if refused == "create":
+        services.get(f"{HEAT}/stacks", json={"stacks": []})
+        services.post(f"{HEAT}/stacks/preview", json={"stack": {"resources": []}})
+        services.get(f"{ENDPOINTS['compute']}/flavors/detail", json={"flavors": []})
+        services.post(f"{HEAT}/stacks", **answer)
+    elif refused == "preview":
+        services.put(f"{HEAT}/stacks/s/i1/preview", **answer)
+    else:
+        services.put(f"{HEAT}/stacks/s/i1", **answer)
+    observed, mistakes = observation.examine(run, [stack])
+    planned = planner.plan_apply("lab", [stack], observed, mistakes=mistakes)
+    texts = [str(each) for each in planned.refusals]
+    texts += [] if planned.refusals else [str(each.error) for each in executor.execute(planned, run).failed]
+    (text,) = texts
+    assert "******** is too short" in text
+    assert "qwertz" not in text
+
+
+def test_what_is_missing_is_named_by_place_and_id(
+    services: requests_mock.Mocker, run: CloudRun, tmp_path: Path
+) -> None:
+    """A server without its last port beside a server that was deleted."""
+    stack = Stack(name="s", template=standing(services, tmp_path, f"openstack-prep:lab,{NAMED}"))
+    path = f"{HEAT}/stacks/s/i1"
+    kinds = {"bare": "OS::Nova::Server", "gone": "OS::Nova::Server", "whole": "OS::Nova::Server"}
+    listed = [
+        {"resource_name": name, "resource_type": kind, "physical_resource_id": f"{name}-id"}
+        | {"resource_status": "CREATE_COMPLETE", "links": [{"rel": "stack", "href": path}]}
+        for name, kind in kinds.items()
+    ]
+    services.get(f"{path}/resources", json={"resources": listed})
+    server = {"status": "ACTIVE", "os-extended-volumes:volumes_attached": []}
+    servers = [
+        {"id": f"{name}-id", "addresses": found, **server} for name, found in (("bare", {}), ("whole", {"n": [1]}))
+    ]
+    services.get(f"{ENDPOINTS['compute']}/servers/detail", json={"servers": servers})
+    (found,) = Stack.find(run, [stack]).values()
+    assert found.values["missing"] == {"bare bare-id without a port", "gone gone-id"}
+
+
+@pytest.mark.parametrize(("status", "deletes"), [("DELETE_IN_PROGRESS", 0), ("CREATE_COMPLETE", 1)])
+def test_a_deletion_in_progress_is_not_asked_for_again(
+    services: requests_mock.Mocker, run: CloudRun, tmp_path: Path, status: str, deletes: int
+) -> None:
+    """Nor if the spec no longer declares the stack."""
+    standing(services, tmp_path, f"openstack-prep:lab,{NAMED}")
+    path = f"{HEAT}/stacks/s/i1"
+    row = {"id": "i1", "stack_name": "s", "stack_status": status, "tags": ["openstack-prep:lab", NAMED]}
+    services.get(f"{HEAT}/stacks", json={"stacks": [row]})
+    ((scanned, observed),) = Stack.scan(run, None)
+    deleted = services.delete(path, status_code=204)
+    services.get(path, **failure(404))
+    scanned.delete(run, observed)
+    assert deleted.call_count == deletes
 
 
 @pytest.mark.parametrize("declared", [True, False])

@@ -10,8 +10,9 @@ import requests_mock
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import DeletionLoss
 from openstack_prep.resources.heat.heat import HeatStack
-from openstack_prep.resources.heat.heat_groups import Effect
+from openstack_prep.resources.heat.heat_groups import MAYBE, Effect
 from openstack_prep.resources.orchestration.stack_losses import GROUP, StackLosses, taken_by_update
+from tests.unit.conftest import ENDPOINTS, subnet_row
 from tests.unit.resources.heat.test_heat import PATH, resource
 
 NEUTRON = "http://neutron/v2.0"
@@ -67,7 +68,7 @@ def test_rules_of_others_in_a_group(
     stack = HeatStack(run.admin, "s", "root")
     losses = StackLosses(run, stack).find()
     assert {each.id for each in losses if isinstance(each, DeletionLoss)} == found
-    for verb in ("update", "delete"):
+    for verb in ("update", "delete", "replace", MAYBE):
         taken = taken_by_update(run, stack, [Effect(verb, "group", GROUP)])
         assert {each.id for each in taken if isinstance(each, DeletionLoss)} == found
     assert not list(taken_by_update(run, stack, [Effect("add", "group", GROUP)]))
@@ -88,6 +89,40 @@ def test_routes_of_others(run: CloudRun, services: requests_mock.Mocker) -> None
     services.get(f"{NEUTRON}/ports", json={"ports": []})
     losses = StackLosses(run, HeatStack(run.admin, "s", "root")).find()
     assert [each.address for each in losses if isinstance(each, DeletionLoss)] == ["route/r1/10.2.0.0/16"]
+
+
+@pytest.mark.usefixtures("administrator")
+@pytest.mark.parametrize(
+    ("definition", "found"),
+    [
+        ({}, {("subnet/s1", "net"), ("server/v1", "group")}),
+        ({"deletion_policy": "Delete"}, {("subnet/s1", "net"), ("server/v1", "group")}),
+        ({"deletion_policy": "Retain"}, set()),
+        ({"external_id": "n1"}, set()),
+    ],
+)
+def test_networks_and_server_groups_unless_heat_keeps_them(
+    run: CloudRun, services: requests_mock.Mocker, definition: dict[str, str], found: set[tuple[str, str]]
+) -> None:
+    listed = [
+        resource("net", "OS::Neutron::Net", "n1"),
+        resource("group", "OS::Nova::ServerGroup", "g1"),
+        resource("node", "OS::Nova::Server", "v0"),
+    ]
+    services.get(f"{PATH}/resources", json={"resources": listed})
+    services.get(f"{PATH}/template", json={"resources": {"net": definition, "group": definition}})
+    services.get(f"{NEUTRON}/networks?id=n1", json={"networks": [{"id": "n1", "name": "net", "project_id": "p"}]})
+    services.get(f"{NEUTRON}/subnets?network_id=n1", json={"subnets": [subnet_row(id="s1")]})
+    services.get(
+        f"{ENDPOINTS['compute']}/servers/detail",
+        json={"servers": [{"id": "v0", "os-extended-volumes:volumes_attached": []}]},
+    )
+    members: dict[str, Any] = {"name": "g", "project_id": "p", "policy": "anti-affinity", "rules": {}}
+    groups = [{"id": "g1", "members": ["v0", "v1"], **members}, {"id": "g2", "members": ["v2"], **members}]
+    services.get(f"{ENDPOINTS['compute']}/os-server-groups", json={"server_groups": groups})
+    losses = StackLosses(run, HeatStack(run.admin, "s", "root")).find()
+    places = {(each.address, each.detail.split()[-1]) for each in losses if isinstance(each, DeletionLoss)}
+    assert places == found
 
 
 @pytest.mark.usefixtures("administrator")

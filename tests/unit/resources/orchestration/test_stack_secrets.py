@@ -276,3 +276,70 @@ def test_secrets_in_use_are_not_generated_a_second_time_unasked(
     token.reveal()
     assert not [*stack.list_losses(Observed(id="s1", ours=True, record=record))]
     assert "checksum" not in images["c1-agent-secrets"].desired()
+
+
+DISK = """
+heat_template_version: 2018-08-31
+parameters:
+  image: {type: string, tags: [openstack-prep-secrets-image], default: ""}
+  password: {type: string, hidden: true}
+resources:
+  disk: {type: "OS::Cinder::Volume", properties: {size: 1, image: {get_param: image}}}
+  node:
+    type: OS::Nova::Server
+    properties:
+      block_device_mapping_v2: [{image: {get_param: image}}]
+      user_data: {list_join: ["", [{get_param: password}]]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("origin", "effects"),
+    [
+        ({}, [("disk", "replace")]),  # made of the image with the former secrets
+        ({"openstack_prep_id": "new", "image_id": "new"}, []),
+        ({"openstack_prep_id": "copied"}, []),  # a copy of the image is no image of this spec
+        ({"openstack_prep": "other"}, []),
+        ({"openstack_prep_name": "c1-other"}, []),
+    ],
+)
+def test_a_volume_with_former_secrets_is_replaced(
+    run: CloudRun, services: requests_mock.Mocker, tmp_path: Path, origin: dict[str, str], effects: list[Any]
+) -> None:
+    (tmp_path / "own.yaml").write_text(DISK)
+    given = {"password": Secret("another one")}
+    stack, images = resolve(run, template=str(tmp_path / "own.yaml"), secret_parameters=given)
+    (image,) = images.values()
+    ours = {"openstack_prep": "lab", "openstack_prep_name": image.name}
+    digest = str(image.checksum).removeprefix("sha256:")
+    properties = {**ours, "openstack_prep_sha256": digest, "openstack_prep_id": "new"}
+    record = ImageRecord(id="new", status="active", visibility="private", name=image.name, properties=properties)
+    run.known[image.key] = Observed(id="new", ours=True, record=Family(record, (record,)))
+
+    path, body = f"{HEAT}/stacks/c1/i1", stack.body(())[0]
+    row = {"id": "i1", "stack_name": "c1", "stack_status": "CREATE_COMPLETE", "tags": ["openstack-prep:lab"]}
+    links = [{"rel": "stack", "href": path}]
+    listed = [
+        {"resource_name": name, "resource_type": kind, "physical_resource_id": f"{name}-id", "links": links}
+        | {"resource_status": "CREATE_COMPLETE"}
+        for name, kind in (("disk", "OS::Cinder::Volume"), ("node", "OS::Nova::Server"))
+    ]
+    server = {"id": "node-id", "status": "ACTIVE", "addresses": {"n": [1]}, "os-extended-volumes:volumes_attached": []}
+    made_of = {**ours, "openstack_prep_id": "old", "image_id": "old", **origin}
+    services.get(f"{HEAT}/stacks", json={"stacks": [row]})
+    services.get(path, json={"stack": row})
+    services.get(f"{path}/template", json=body["template"])
+    services.get(f"{path}/files", json={})
+    services.get(
+        f"{path}/environment", json={"parameters": {**body["environment"]["parameters"], "password": "******"}}
+    )
+    services.get(f"{path}/resources", json={"resources": listed})
+    services.get("http://nova/v2.1/servers/detail", json={"servers": [server]})
+    volumes = [{"id": "disk-id", "volume_image_metadata": made_of}]
+    services.get("http://cinder/v3/volumes/detail", json={"volumes": volumes})
+    nothing: dict[str, list[Any]] = {verb: [] for verb in ("unchanged", "updated", "replaced", "added", "deleted")}
+    for method in ("PUT", "PATCH"):
+        services.register_uri(method, f"{path}/preview", json={"resource_changes": nothing})
+    (found,) = Stack.find(run, [stack]).values()
+    assert found.values["outdated"] == {f"{place} {place}-id" for place, _ in effects}
+    assert [(each.place, each.verb) for each in found.record_as(StackRecord).preview] == effects
