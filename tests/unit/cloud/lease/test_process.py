@@ -18,6 +18,12 @@ def test_a_process_is_known_by_its_id_and_its_start() -> None:
     assert lease.owner().count("@") == 1
 
 
+def test_people_see_the_user_and_the_host_without_its_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease.getpass, "getuser", lambda: "ops")
+    monkeypatch.setattr(lease.socket, "gethostname", lambda: "bastion.example.com")
+    assert lease.owner() == "ops@bastion"
+
+
 def test_one_that_ended_is_dead_even_before_its_parent_notices() -> None:
     with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None

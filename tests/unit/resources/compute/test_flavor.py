@@ -110,6 +110,23 @@ def test_killed_before_its_extra_specs_and_access(
     assert planner.diff(flavor, report.results[0].observed) == ()
 
 
+def test_access_is_for_the_projects_of_its_domain(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    listed.append(answer(**{"os-flavor-access:is_public": False}))
+    services.get(f"{NOVA}/flavors/f1/os-flavor-access", json={"flavor_access": []})
+    services.get(f"{IDENTITY}/domains", json={"domains": [{"id": "corp-id", "name": "corp"}]})
+    services.get(f"{IDENTITY}/projects", json={"projects": []})
+    for number, name in enumerate(("a", "b"), start=1):
+        found = [{"id": f"p{number}", "enabled": True}]
+        services.get(f"{IDENTITY}/projects?name={name}&domain_id=corp-id", json={"projects": found})
+    access = services.post(f"{NOVA}/flavors/f1/action", json={})
+    flavor = Flavor(name="master", is_public=False, access=("a", "b"), access_domain="corp")
+    apply(run, flavor).raise_for_failures()
+    added = [each.json()["addTenantAccess"]["tenant"] for each in access.request_history]
+    assert added == ["p1", "p2"]
+
+
 def test_another_size_is_refused_and_shown(run: CloudRun, listed: list[Any]) -> None:
     listed.append(answer(vcpus=2, disk=10))
     made = plan(run, MASTER)
@@ -144,7 +161,7 @@ def test_a_replacement_keeps_what_others_have_set(run: CloudRun, smaller: reques
 def test_a_replacement_that_fails_names_what_others_have_set(run: CloudRun, smaller: requests_mock.Mocker) -> None:
     smaller.post(f"{NOVA}/flavors", **failure(403, "quota"))
     observed = observation.observe(run, [WANTED])[WANTED.key]
-    with pytest.raises(ResourceFailed, match="b=3, c=4"):
+    with pytest.raises(ResourceFailed, match=": b=3, c=4"):
         WANTED.recreate(run, observed)
 
 
@@ -180,7 +197,7 @@ def test_without_sizes_it_must_exist(run: CloudRun, listed: list[Any], wording: 
 def test_access_to_a_public_flavor_is_a_mistake(run: CloudRun, listed: list[Any], is_public: bool | None) -> None:
     flavor = Flavor(name="new", vcpus=1, ram=1, access=("lab",), is_public=is_public)
     (mistake,) = declared_mistakes(flavor) if is_public else plan(run, flavor).refusals
-    assert (mistake.code, mistake.field) == ("spec.contradiction", "access")
+    assert (mistake.code, mistake.field, mistake.keys) == ("spec.contradiction", "access", (flavor.key,))
 
 
 def test_a_refused_request_says_why(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:

@@ -116,6 +116,19 @@ def test_a_tag_that_a_concurrent_change_has_restored_is_removed_again(
     assert tags.sent == [("DELETE", "blue")] * 2
 
 
+def test_a_failure_that_others_may_cause_is_left_to_the_tags(
+    run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The change is repeated until the tags show it, and never reported as done."""
+    monkeypatch.setattr(identity_project, "TAG_PAUSE", 0.0)
+    Tags(services, answer(tags=["green"]))
+    refused = services.put(f"{IDENTITY}/projects/p1/tags/red", **failure(503))
+    with pytest.raises(CloudError) as refusal:
+        identity_project.change_tags(run, "p1", add=["red"])
+    assert refusal.value.retryable
+    assert refused.call_count > 1
+
+
 @pytest.mark.parametrize("meanwhile", [[], ["blue"]], ids=["alone", "another program adds it"])
 def test_a_tag_whose_answer_was_lost_is_there(
     run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch, meanwhile: list[str]
@@ -281,6 +294,27 @@ def test_a_project_below_it_refuses_the_plan(run: CloudRun, empty: requests_mock
     (mistake,) = observation.examine_deletes(run, doomed)
     assert (mistake.code, mistake.keys) == ("plan.still-used", (LAB.key,))
     assert "below (p2)" in mistake.what
+
+
+@pytest.mark.parametrize("options", [{}, {"immutable": False}, {"immutable": True}])
+def test_an_immutable_project_refuses_the_plan(
+    run: CloudRun, empty: requests_mock.Mocker, listed: list[Any], options: dict[str, bool]
+) -> None:
+    listed.append(answer(options=options))
+    doomed = planner.plan_destroy("lab", [LAB], observation.observe(run, [LAB]))
+    found = [(each.code, each.keys) for each in observation.examine_deletes(run, doomed)]
+    assert found == ([("plan.still-used", (LAB.key,))] if options.get("immutable") else [])
+
+
+def test_a_scan_yields_what_a_spec_would_declare(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    listed += [answer(), answer(id="p2", domain_id="d2", description="", tags=["openstack-prep:lab"], enabled=False)]
+    services.get(f"{IDENTITY}/domains/d2", json={"domain": {"id": "d2", "name": "corp"}})
+    assert [each for each, _ in Project.scan(run, None)] == [
+        Project(name="lab", description="a lab", tags=("blue", "green"), enabled=True),
+        Project(name="lab", domain="corp", enabled=False),
+    ]
 
 
 def test_who_may_not_list_projects_is_refused_by_other_rules(

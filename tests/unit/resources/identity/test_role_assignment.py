@@ -18,7 +18,7 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import MOST, RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.spec.python import spec_from
-from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, failure, sent
+from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, IDENTITY, failure, sent, token
 from tests.unit.resources.identity.tags import Tags
 from tests.unit.texts import Wording, contains
 
@@ -204,6 +204,46 @@ def test_an_unknown_user_is_a_mistake_that_names_the_nearest(
     _, (mistake,) = observation.examine(run, [RoleAssignment(role="member", user="nobody", project="lab")])
     assert contains(mistake.what, "user/nobody")
     assert (mistake.code, mistake.fix) == ("spec.unresolved-reference", fix)
+
+
+def test_an_unknown_group_is_a_mistake_that_names_the_nearest(run: CloudRun, services: requests_mock.Mocker) -> None:
+    services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": []})
+    services.get(f"{IDENTITY}/groups", json={"groups": [{"id": "g1", "name": "ops"}]})
+    services.get(f"{IDENTITY}/groups?name=opps", json={"groups": []})
+    _, (mistake,) = observation.examine(run, [RoleAssignment(role="member", group="opps", project="lab")])
+    assert (mistake.code, mistake.fix) == ("spec.unresolved-reference", "did you mean ops?")
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "fields", "exists"),
+    [
+        (ADMIN_USER, ADMIN_PROJECT, {"role": "member"}, True),
+        (ADMIN_USER, ADMIN_PROJECT, {"role": "reader"}, False),
+        (ADMIN_USER, ADMIN_PROJECT, {"role": "member", "inherited": True}, None),
+        (ADMIN_USER, "p1", {"role": "member"}, None),
+        ("u1", ADMIN_PROJECT, {"role": "member"}, None),
+    ],
+)
+def test_who_may_not_list_roles_knows_those_of_the_own_token(
+    run: CloudRun,
+    services: requests_mock.Mocker,
+    user: str,
+    project: str,
+    fields: dict[str, Any],
+    exists: bool | None,
+) -> None:
+    answer = token(roles=["member"])
+    answer["token"]["roles"] = [{"id": "r1", "name": "member"}]
+    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
+    services.get(f"{IDENTITY}/role_assignments", **failure(403))
+    services.get(f"{IDENTITY}/users", json={"users": [{"id": user, "name": "me", "enabled": True, "description": ""}]})
+    services.get(f"{IDENTITY}/projects", json={"projects": [{"id": project, "enabled": True}]})
+    assignment = RoleAssignment(user="me", project="lab", **fields)
+    if exists is None:
+        with pytest.raises(NotAllowed):
+            assignment.find_one(run)
+    else:
+        assert (assignment.find_one(run) is not None) is exists
 
 
 @pytest.mark.parametrize(
