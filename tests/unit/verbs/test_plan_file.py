@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import DIFFERS, Key, Observed
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.planner import plan_apply
+from openstack_prep.resources.files.env_file import EnvFile
 from openstack_prep.resources.identity.user import User
 from openstack_prep.spec import Spec, load_spec
 from openstack_prep.verbs.plan_file import SavedPlan, list_warnings, save
@@ -108,8 +110,10 @@ def test_a_changed_file_of_the_spec_makes_it_stale(keep: Keep, spec: Path, tmp_p
 
 def test_a_spec_that_has_gone_makes_it_stale(kept: Path, spec: Path) -> None:
     spec.unlink()
-    with expect_error(PlanRefused, "openstack-prep apply --plan", "SPEC"):
+    with pytest.raises(PlanRefused) as caught:
         SavedPlan(kept).find_spec()
+    (mistake,) = caught.value.mistakes
+    assert (mistake.where, mistake.fix) == (str(kept), f"pass the spec: openstack-prep apply --plan {kept} SPEC")
 
 
 def test_a_spec_that_changes_while_the_plan_is_made_is_not_kept(
@@ -154,11 +158,34 @@ def test_another_thing_of_the_same_name_makes_it_stale(keep: Keep, spec: Path, w
     wording(caught.value)
 
 
-@pytest.mark.parametrize("field", ["auth_url", "region", "project_id"])
-def test_it_is_for_one_cloud_and_project(kept: Path, cloud: Cloud, field: str) -> None:
+@pytest.mark.parametrize("applied", [True, False])
+def test_files_of_a_fresh_checkout_are_written_again(keep: Keep, spec: Path, tmp_path: Path, applied: bool) -> None:
+    """By a plan that was applied before, and did all else, unless a resource has changed since."""
+    boxes = (*BOXES, EnvFile(path=str(tmp_path / "env"), cloud="lab"))
+    kept = keep(plan_apply("lab", boxes, {}))
+    now = {each.key: Observed(id=each.name, ours=True, values=each.desired()) for each in BOXES[: 2 if applied else 1]}
+    with contextlib.nullcontext() if applied else pytest.raises(PlanRefused):
+        SavedPlan(kept).check(plan_apply("lab", boxes, now), spec, load_spec(spec))
+
+
+@pytest.mark.parametrize("other", [True, False])
+def test_it_is_for_one_tenant(
+    services: requests_mock.Mocker, spec: Path, tmp_path: Path, cloud: Cloud, other: bool
+) -> None:
+    path = tmp_path / "kept.plan"
+    save(path, plan(), spec, load_spec(spec), spec.read_bytes(), cloud, Cloud(connection("tenant")))
+    login = {"json": token(project_id="other"), "headers": {"X-Subject-Token": "t"}, "status_code": 201}
+    if other:
+        services.post(f"{IDENTITY}/auth/tokens", **login)
+    with pytest.raises(PlanRefused) if other else contextlib.nullcontext():
+        SavedPlan(path).check(plan(), spec, load_spec(spec), Cloud(connection("tenant")))
+
+
+@pytest.mark.parametrize(("field", "name"), [("auth_url", "auth_url"), ("region", "region"), ("project_id", "project")])
+def test_it_is_for_one_cloud_and_project(kept: Path, cloud: Cloud, field: str, name: str) -> None:
     saved = json.loads(kept.read_text())["cloud"]
     forged(kept, cloud=saved | {field: "http://other"})
-    with expect_error(PlanRefused, "created", "cloud", "http://other"):
+    with expect_error(PlanRefused, "created", "cloud", f": {name} http://other"):
         SavedPlan(kept).check_cloud(cloud)
 
 
