@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import signal
 import sys
@@ -38,6 +39,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         metavar="N",
         help=f"Keystone listens on N+5000 and so on; 0 to {HIGHEST_BASE} (default: {DEFAULT_BASE})",
     )
+    parser.add_argument("--packets", action="store_true", help="with up and reset: a cloud that carries traffic")
     parser.add_argument("--fresh", action="store_true", help="with up: forget all state first")
     parser.add_argument("--purge", action="store_true", help="with down: delete the state")
     options = parser.parse_args(arguments)
@@ -49,6 +51,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.packets:
+        os.environ["OPENSTACK_PREP_DEVCLOUD_PACKETS"] = "1"
     layout = Layout(options.port_base, default_root())
     match options.command:
         case "up":

@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.devcloud import clouds_file, config, faults, processes, state, venv
+from tests.devcloud import clouds_file, config, data_plane, faults, processes, programs, state, venv
 from tests.devcloud.build import Builder
 from tests.devcloud.fill import fill_cloud, warm_up
-from tests.devcloud.layout import HOSTED, SERVICES, DevcloudError, Layout, ovn_root, with_designate
+from tests.devcloud.layout import HOSTED, SERVICES, DevcloudError, Layout, ovn_root, with_designate, with_packets
 from tests.devcloud.progress import say, timed
 
 
@@ -19,6 +19,7 @@ def up(layout: Layout, *, fresh: bool = False) -> None:
     """Bring the cloud up, whatever state it is in: install, build, mend as needed."""
     with _alone(layout), _whole_or_stopped(layout):
         _up(layout, fresh=fresh)
+        _carry_traffic(layout)
 
 
 def _up(layout: Layout, *, fresh: bool) -> None:
@@ -52,6 +53,15 @@ def _up(layout: Layout, *, fresh: bool) -> None:
         warm_up(layout)
 
 
+def _carry_traffic(layout: Layout) -> None:
+    """Start the data plane of a cloud that has one; stop what is left of one where it has none."""
+    if with_packets():
+        with timed("started the data plane"):
+            data_plane.start(layout)
+    else:
+        data_plane.stop(layout)
+
+
 def _check_ovn() -> None:
     root = ovn_root()
     for program in ("usr/sbin/ovsdb-server", "usr/bin/ovn-northd", "usr/bin/ovn-trace") if root else ():
@@ -80,6 +90,7 @@ def down(layout: Layout, *, purge: bool = False) -> None:
     """Stop the cloud; ``purge`` deletes its state, too."""
     with _alone(layout):
         stopped = bool(processes.running(layout))
+        data_plane.stop(layout)
         processes.stop(layout)
         if purge:
             state.delete(layout)
@@ -92,6 +103,8 @@ def reset(layout: Layout) -> None:
     The warm parents fork their services anew; Swift, which keeps nothing in memory, runs on.
     """
     with _alone(layout), _whole_or_stopped(layout):
+        data_plane.stop(layout)
+        data_plane.forget(layout)
         if state.has_pristine(layout) and len(processes.running(layout)) == len(SERVICES):
             with timed("reset"):
                 _reset(layout)
@@ -99,6 +112,7 @@ def reset(layout: Layout) -> None:
             processes.stop(layout)
             state.spoil(layout)
             _up(layout, fresh=False)
+        _carry_traffic(layout)
 
 
 def _reset(layout: Layout) -> None:
@@ -164,9 +178,13 @@ def _alone(layout: Layout) -> Iterator[None]:
 def _whole_or_stopped(layout: Layout) -> Iterator[None]:
     """What fails or is interrupted inside leaves nothing running; what succeeds, a clouds.yaml."""
     _ensure_venv(layout)
+    if with_packets() and not programs.is_there(layout.programs):
+        with _locked(layout.root / "programs.lock"):
+            programs.unpack(layout)
     try:
         yield
     except BaseException:
+        data_plane.stop(layout)
         processes.stop(layout)
         raise
     clouds_file.write(layout.clouds_file, clouds_file.admin(layout))

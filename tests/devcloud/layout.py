@@ -10,6 +10,7 @@ HOST = "127.0.0.1"
 REGION = "regionOne"
 PASSWORD = "devcloud"  # of every account; nothing listens beyond loopback
 DEFAULT_BASE = 20000
+PROGRAMS = "programs"
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -53,9 +54,14 @@ def default_root() -> Path:
     return Path(chosen).resolve() if chosen else REPOSITORY / ".devcloud"
 
 
+def with_packets() -> bool:
+    """Whether the cloud carries traffic (data_plane.py)."""
+    return os.environ.get("OPENSTACK_PREP_DEVCLOUD_PACKETS") == "1"
+
+
 def ovn_root() -> str:
     """Below which folder OVN's programs are installed; empty for a cloud without OVN."""
-    return os.environ.get("OPENSTACK_PREP_DEVCLOUD_OVN", "")
+    return str(default_root() / PROGRAMS) if with_packets() else os.environ.get("OPENSTACK_PREP_DEVCLOUD_OVN", "")
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,11 @@ class Layout:
     def venv(self) -> Path:
         """The servers' virtual environment, shared by the clouds of all bases."""
         return self.root / "venv"
+
+    @property
+    def programs(self) -> Path:
+        """Programs of the data plane, shared like ``venv``."""
+        return self.root / PROGRAMS
 
     @property
     def home(self) -> Path:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from tests.devcloud.layout import HOST, OFFSETS, REPOSITORY, SERVICES, SWIFT, DevcloudError, Layout
+from tests.devcloud.layout import HOST, OFFSETS, REPOSITORY, SERVICES, SWIFT, DevcloudError, Layout, ovn_root
 
 START_SECONDS = 180
 STOP_SECONDS = 5
@@ -41,6 +41,7 @@ def environment(layout: Layout) -> dict[str, str]:
         "XDG_CACHE_HOME": str(layout.root / "cache"),  # stevedore keeps entry points there
         "OS_CINDER_DISABLE_EVENTLET_PATCHING": "1",
         "no_proxy": HOST,
+        "OPENSTACK_PREP_DEVCLOUD_OVN": ovn_root(),
     }
 
 
@@ -59,13 +60,13 @@ def running(layout: Layout) -> dict[str, int]:
     commands = {tuple(command(layout, service)[1:5]): service for service in OFFSETS}
     found: dict[int, str] = {}
     for pid in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
-        if service := commands.get(tuple(_words(pid)[1:5])):
+        if service := commands.get(tuple(words(pid)[1:5])):
             found[pid] = service
     # a host and the fork of it that serves look alike; the parent is the one to signal
     return {service: pid for pid, service in found.items() if _parent(pid) not in found}
 
 
-def _words(pid: int) -> list[str]:
+def words(pid: int) -> list[str]:
     """The command line of a process; empty if there is no such process, or no more than a zombie."""
     try:
         return os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0")[:-1]
@@ -156,7 +157,7 @@ def _start(layout: Layout, services: Collection[str]) -> None:
             )
         _children.append(process)
         # for an instant a new process has no command line yet
-        while process.poll() is None and not _words(process.pid):
+        while process.poll() is None and not words(process.pid):
             time.sleep(0.001)
 
 

@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 from tests.devcloud import config, venv
-from tests.devcloud.layout import DevcloudError, Layout, ovn_root, with_designate
+from tests.devcloud.layout import DevcloudError, Layout, ovn_root, with_designate, with_packets
 
 HERE = Path(__file__).parent
 BUILDERS = (
@@ -40,7 +40,8 @@ PARTS = (
 
 def stamp(layout: Layout) -> str:
     """What a state has been built from and where; built from anything else, it will not do."""
-    digest = hashlib.sha256(f"{venv.stamp()}\0{layout.home}\0{ovn_root()}\0{with_designate()}".encode())
+    choices = (ovn_root(), with_designate(), with_packets())
+    digest = hashlib.sha256("\0".join(map(str, (venv.stamp(), layout.home, *choices))).encode())
     for pattern in BUILDERS:
         for path in sorted(HERE.glob(pattern)):
             digest.update(path.read_bytes())

@@ -158,6 +158,10 @@ def _nova(etc, needs):
 
     objects.Service.enable_min_version_cache()
     _recall_servers()
+    if os.environ.get("OPENSTACK_PREP_DEVCLOUD_PACKETS") == "1":
+        from tests.devcloud.server import machine_files
+
+        machine_files.tune(f"{etc}/../../run/servers")
     _await_ports(needs)  # compute asks Placement for its resource provider when it starts
     for options in (
         {"binary": "nova-conductor", "topic": conductor.RPC_TOPIC},
