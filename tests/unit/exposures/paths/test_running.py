@@ -57,7 +57,10 @@ def test_the_service_is_right(placed: PlacedExposure, found: ServiceRecord, what
 
 
 PATCH = f"{KUBECTL} -n shop patch service frontend --type merge -p "
-CHANGE = {"metadata": {"annotations": {"metallb.io/loadBalancerIPs": ADDRESS}}, "spec": {"type": "LoadBalancer"}}
+WITH_PORTS = PATCH.replace("merge", "strategic")
+PORTS = [{"port": 443, "protocol": "TCP", "nodePort": 30443}]
+ANNOTATIONS = {"metallb.io/loadBalancerIPs": ADDRESS}
+CHANGE = {"metadata": {"annotations": ANNOTATIONS}, "spec": {"type": "LoadBalancer", "ports": PORTS}}
 REQUEST = shlex.quote(json.dumps(CHANGE))
 APPLY = f"{KUBECTL} apply -f '/far/my files/services.yaml'"
 DESCRIBE = f"{KUBECTL} -n shop describe service frontend"
@@ -70,7 +73,7 @@ ADD = PATCH + '\'{"spec": {"externalIPs": ["10.1.0.209"]}}\''
     ("placed", "found", "code", "fix"),
     [
         (exposure(), None, "missing", APPLY),
-        (exposure(selector=False), None, "missing", f"create it, then {PATCH}{REQUEST}"),
+        (exposure(selector=False), None, "missing", f"create it, then {WITH_PORTS}{REQUEST}"),
         (exposure("floating-ip"), None, "missing", "create it, or correct the target of exposure shop"),
         (exposure(), replace(GIVEN, type="ClusterIP"), "wrong-type", APPLY),
         (NODE_PORT, replace(GIVEN, type="ClusterIP"), "wrong-type", APPLY),
@@ -85,7 +88,7 @@ ADD = PATCH + '\'{"spec": {"externalIPs": ["10.1.0.209"]}}\''
         (exposure(), replace(GIVEN, given=()), "no-address", DESCRIBE),
         (exposure(), replace(GIVEN, given=("10.1.0.7",)), "no-address", DESCRIBE),
         (exposure(), replace(GIVEN, given=("10.1.0.7",), requested=()), "wrong-address", APPLY),
-        (exposure(selector=False), replace(GIVEN, given=(), requested=()), "wrong-address", PATCH + REQUEST),
+        (exposure(selector=False), replace(GIVEN, given=(), requested=()), "wrong-address", WITH_PORTS + REQUEST),
         (EXTERNAL, GIVEN, "wrong-address", f"{KUBECTL} apply -f '/far/my files/external-ip-services.yaml'"),
         (EXISTING, GIVEN, "wrong-address", ADD),
         (
