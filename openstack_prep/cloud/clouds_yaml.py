@@ -17,6 +17,7 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.file_lock import turn as turn
 from openstack_prep.base.file_lock import writer_after
 from openstack_prep.base.formats.foreign_text import parse_yaml
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.private_file import remove_file, write_private
 from openstack_prep.base.raw import Raw
@@ -104,7 +105,7 @@ def _checked(old: str, new: str, data: Raw) -> str:
     except yaml.YAMLError:  # such as an anchor that was part of the old entry
         pass
     comments = [f"{line}\n" for line in old.splitlines() if _is_comment(line)]
-    return "".join([*comments, *_comments_behind(old), _dump(data) if data else ""])
+    return "".join([*comments, *_comments_behind(old), dump(data) if data else ""])
 
 
 def _comments_behind(text: str) -> Iterator[str]:
@@ -139,7 +140,7 @@ def _spliced(text: str, name: str, entry: Raw | None) -> str:
     if text and not text.endswith("\n"):
         text += end
     if not isinstance(clouds, yaml.MappingNode) or not clouds.value:
-        section = _dump({"clouds": {name: dict(entry or {})}}).replace("\n", end)
+        section = dump({"clouds": {name: dict(entry or {})}}).replace("\n", end)
         lines = text.splitlines(keepends=True)
         if key is None:
             return text + section
@@ -151,7 +152,7 @@ def _spliced(text: str, name: str, entry: Raw | None) -> str:
         if key.value == name:
             first, last = key.start_mark.line, _last_line(value) + 1
     indent = " " * clouds.value[0][0].start_mark.column
-    new = [] if entry is None else [textwrap.indent(_dump({name: dict(entry)}), indent).replace("\n", end)]
+    new = [] if entry is None else [textwrap.indent(dump({name: dict(entry)}), indent).replace("\n", end)]
     return "".join([*lines[:first], *new, *lines[last:]])
 
 
@@ -174,7 +175,3 @@ def _last_line(node: Any) -> int:
         return _last_line(last[1] if isinstance(last, tuple) else last)
     end = node.end_mark
     return int(end.line if end.column else max(end.line - 1, node.start_mark.line))
-
-
-def _dump(data: Raw) -> str:
-    return str(yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True))

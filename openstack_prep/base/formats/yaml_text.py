@@ -1,7 +1,6 @@
 """YAML for current and old programs: plain, in the given order, without anchors.
 
-Source: YAML 1.1 as Go's yaml.v2 reads it; PyYAML writes some texts without quotes that Go interprets as booleans or
-numbers (y, 1e3, 0o17).
+PyYAML writes some texts without quotes that programs in Go read as booleans or numbers (y, 1e3, 09, 0o17).
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from typing import Any
 
 import yaml
 
+from openstack_prep.base.formats.yaml_places import resolve_go
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 
-_TAKEN_FOR_OTHERS = re.compile(r"[yYnN]|[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|0o[0-7]+")
 _RARE_BREAKS = re.compile("[\x85\u2028\u2029]")
 """Line breaks that PyYAML writes as they are, and that readers turn into spaces unless they are escaped."""
 
@@ -27,7 +26,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
-    style = "|" if "\n" in value else "'" if _TAKEN_FOR_OTHERS.fullmatch(value) else None
+    style = "|" if "\n" in value else "'" if resolve_go(value) != value else None
     style = '"' if _RARE_BREAKS.search(value) else style
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 

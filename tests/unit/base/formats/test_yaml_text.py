@@ -23,7 +23,11 @@ def test_a_list_is_a_document() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["y", "N", "1e3", "12345e67", "1.5", ".5", "0o17", "yes", "0x1f", "2026-01-31", "null"]
+    "text",
+    [
+        *("y", "N", "1e3", "12345e67", "1.5", ".5", "0o17", "yes", "0x1f", "2026-01-31", "null"),
+        *("012345", "09", "0B11", "0X1f", "-0o7", "0O17", "1_0e3", "+.5", "Off", "~", "-.inf", ".NaN"),
+    ],
 )
 def test_texts_that_go_takes_for_something_else_are_quoted(text: str) -> None:
     assert dump({"v": text, "s": Secret(text)}) == f"v: '{text}'\ns: '{text}'\n"

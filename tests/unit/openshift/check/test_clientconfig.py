@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from openstack_prep.cloud import clouds_yaml
 from openstack_prep.openshift.check.entry import entry
 from openstack_prep.openshift.clientconfig import find_entry, for_client
 
@@ -175,3 +176,16 @@ def test_the_login_of_the_installer(folder: Path) -> None:
         "interface": "public",
         "verify": False,
     }
+
+
+@pytest.mark.parametrize("before", ["", "clouds:\n  other: {auth: {auth_url: http://lab}}\n", "# mine\r\nclouds:\r\n"])
+@pytest.mark.parametrize(
+    "text", ["012345", "1e3", "09", "0o17", "y", "No", "0B11", "~", "2026-01-31", "a #b: c", "x\\n'\""]
+)
+def test_an_entry_that_apply_writes_means_the_same_to_each_program(folder: Path, text: str, before: str) -> None:
+    auth = {**AUTH, "password": f"hush{text}", "username": text}
+    given = clouds_yaml.merge(before, "lab", {"auth": {**AUTH, **auth}, "region_name": text})
+    assert codes(folder, given) == []
+    found = find_entry("lab")
+    assert found is not None
+    assert (found.settings["auth"], found.settings["region_name"]) == (auth, text)
