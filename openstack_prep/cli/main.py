@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import io
 import os
 import sys
 from collections.abc import Collection, Sequence
@@ -24,6 +25,7 @@ from openstack_prep.version import __version__
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     open_closed()
+    print_any_character()
     try:
         with interrupts.raised():
             return _main(arguments)
@@ -162,6 +164,16 @@ def open_closed() -> None:
     for name, mode in MODES.items():
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for as long as the process runs
+
+
+def print_any_character() -> None:
+    """Let no name end a run in its middle because the encoding of a stream lacks a character.
+
+    A terminal shows such a character by its number. Files and pipes get UTF-8, in which commands read specs.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
 
 
 if __name__ == "__main__":

@@ -717,3 +717,15 @@ def test_a_closed_stream_changes_no_exit_code(words: str, code: int, closed: str
     assert "Traceback" not in ran.stderr
     assert "internal" not in ran.stderr
     assert bool(ran.stdout) == (code == 0 and not closed.startswith(">"))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_no_name_ends_a_command_that_prints_it(encoding: str, tmp_path: Path) -> None:
+    """A pipeline's environment may have any encoding: an apply would end in its middle, at the first such name."""
+    (tmp_path / "spec.yaml").write_text("name: lab\nproject: {name: Ωé}\nnetworks: [{name: né}]\n", encoding="utf-8")
+    environment = {"PATH": "/bin:/usr/bin", "HOME": str(tmp_path), "PYTHONIOENCODING": encoding}
+    words = [COMMAND, "graph", "--format", "mermaid", "spec.yaml"]
+    ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True)
+    assert ran.returncode == 0, ran.stderr
+    assert "project/Ωé" in ran.stdout.decode()
+    assert "network/né" in ran.stdout.decode()
