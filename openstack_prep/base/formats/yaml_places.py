@@ -105,8 +105,16 @@ class _FastGoLoader(_FastLoader):
     yaml_implicit_resolvers = _OF_GO
 
 
+def _with_other_tag(loader: Any, node: yaml.Node) -> object:
+    """Return a value of a tag that is none of YAML's, which Go ignores; a scalar is a text (yaml.v2 resolve.go)."""
+    if isinstance(node, yaml.MappingNode):
+        return loader.construct_mapping(node, deep=True)
+    return loader.construct_sequence(node, deep=True) if isinstance(node, yaml.SequenceNode) else node.value
+
+
 for _each in (_GoLoader, _FastGoLoader):
     _each.add_constructor(_GO, lambda loader, node: resolve_go(node.value))
+    _each.add_constructor(None, _with_other_tag)
 
 
 def _composed(text: str, *, of_go: bool = False) -> tuple[Any, Any]:

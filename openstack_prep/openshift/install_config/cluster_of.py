@@ -27,10 +27,15 @@ from openstack_prep.openshift.install_config.document import default_network_typ
 from openstack_prep.openshift.install_config.fields import FIELDS, JOINED, Spelling
 from openstack_prep.openshift.install_config.given import InstallConfigValues
 from openstack_prep.openshift.install_config.model import FileContents, InstallConfigFields
+from openstack_prep.openshift.install_config.paths import value_of
 
 CLOUD = "openstack"  # the entry of clouds.yaml that the installer uses by default
 NETWORKS = ("machine_networks", "cluster_networks", "service_networks")
-OLD_NETWORKS = {"machine_networks": "networking.machineCIDR", "service_networks": "networking.serviceCIDR"}
+OLD_NETWORKS = {
+    "machine_networks": "networking.machineCIDR",
+    "cluster_networks": "networking.clusterNetworks",
+    "service_networks": "networking.serviceCIDR",
+}
 """Old names that Go decodes even if the list of networks replaces them."""
 CONTENTS = ("pull_secret", "ssh_key", "additional_trust_bundle")
 CONSTANTS = {
@@ -134,10 +139,12 @@ class _Reading:
                 if not re.fullmatch(r".+/\d+", str(each)):
                     self._wrong(of, f"{each!r} is not a network in CIDR notation", CIDR_FIX)
         for of, path in OLD_NETWORKS.items():
-            old, current = self._given.value(path), self._paths.get(of)
-            if old is not None and current != path and not _is_network(old):
-                what = f"{shown(old)} is not a network in CIDR notation"
-                self._mistakes.append(Mistake(self._given.place(path), what, f"leave it out, or {CIDR_FIX}"))
+            old = self._given.value(path)
+            networks = [value_of(each, "cidr") for each in old] if isinstance(old, list) else [old]
+            for each in networks if self._paths.get(of) != path else []:
+                if each is not None and not _is_network(each):
+                    what = f"{shown(each)} is not a network in CIDR notation"
+                    self._mistakes.append(Mistake(self._given.place(path), what, f"leave it out, or {CIDR_FIX}"))
 
     def _check_constants(self) -> None:
         self.values.pop("control_plane.name", None)  # the installer always takes master

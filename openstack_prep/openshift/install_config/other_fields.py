@@ -7,13 +7,16 @@ types/openstack/validation); ``releases`` names the releases of each rule.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from functools import cache
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import HOST_PREFIX_IPV6
+from openstack_prep.openshift.install_config.fields import OBJECT_META
 from openstack_prep.openshift.install_config.given import NUMBERS
 from openstack_prep.openshift.install_config.paths import known_paths, oldest, platform_of, value_of
 
@@ -33,17 +36,20 @@ KINDS: Mapping[str, type | tuple[type, ...]] = {
 LISTS = frozenset(
     (
         *("compute", "machinenetwork", "clusternetwork", "clusternetworks", "fixedips", "disksetup", "credentials"),
-        *("imagecontentsources", "imagedigestsources"),
+        *("imagecontentsources", "imagedigestsources", "ownerreferences", "managedfields"),
     )
 )
 TEXTS = frozenset(
     (
         *("types", "zones", "additionalnetworkids", "additionalsecuritygroupids", "externaldns", "servicenetwork"),
-        *("apivips", "ingressvips", "mirrors", "additionalenabledcapabilities", "featuregates"),
+        *("apivips", "ingressvips", "mirrors", "additionalenabledcapabilities", "featuregates", "finalizers"),
     )
 )
 """Fields with lists, and with lists of texts, in lowercase letters (types of pkg/types at 5.0)."""
-META = ("kind", "metadata", "metadata.namespace")
+MAPS = ("metadata.labels", "metadata.annotations")
+META = ("kind", "metadata", *({f"metadata.{name}".lower() for name in OBJECT_META} - {*MAPS}))
+TIMES = ("metadata.creationTimestamp", "metadata.deletionTimestamp")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")  # time.RFC3339 of Go
 UNSEEN = ("nutanix", "powervc")  # platforms of pools that the installer does not look at
 
 
@@ -61,11 +67,29 @@ def _platforms(document: Raw, release: int) -> Iterator[Mistake]:
 def _kinds(document: Raw, release: int) -> Iterator[Mistake]:
     """Yield values of another kind than their Go types; ``given`` has made texts of numbers where Go does."""
     yield from _of_other_kind(document, "", "", release)
-    for where in ("metadata.labels", "metadata.annotations"):
+    for where in MAPS:
         value = value_of(document, where)
         parts = value.values() if isinstance(value, Mapping) else [] if value is None else [value, [value]]
         if any(isinstance(each, Mapping | list) for each in parts):
             yield Mistake(where, "is not a mapping of strings", "write NAME: VALUE, or leave it out")
+
+
+def _times(document: Raw, release: int) -> Iterator[Mistake]:
+    """Yield texts that are no time (k8s.io/apimachinery 0.36.2 pkg/apis/meta/v1/time.go, UnmarshalJSON)."""
+    for where in TIMES:
+        value = value_of(document, where)
+        if isinstance(value, str) and not _is_time(value):
+            yield Mistake(where, f"{value!r} is not a time such as 2026-01-31T12:00:00Z", "leave it out")
+
+
+def _is_time(text: str) -> bool:
+    if not TIME.fullmatch(text):
+        return False
+    try:
+        datetime.fromisoformat(text[:19])
+    except ValueError:
+        return False
+    return True
 
 
 def _of_other_kind(section: Raw, path: str, shown: str, release: int) -> Iterator[Mistake]:
@@ -91,6 +115,8 @@ def _elements(values: list[object], path: str, shown: str, release: int) -> Iter
             yield Mistake(f"{shown}[{index}]", "is not a text", "correct it, or leave it out")
         elif isinstance(each, Mapping):
             yield from _of_other_kind(each, path, f"{shown}[{index}]", release)
+        elif not of_texts and each is not None:
+            yield Mistake(f"{shown}[{index}]", "is not a mapping", "correct it, or leave it out")
 
 
 def _is_decoded(path: str, release: int) -> bool:
@@ -270,6 +296,7 @@ RULES: tuple[Callable[[Raw, int], Iterable[Mistake]], ...] = (
     _gates,
     _empty_sections,
     _kinds,
+    _times,
     _credentials_mode,
     _no_proxy,
     _source_policies,

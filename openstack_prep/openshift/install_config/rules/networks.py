@@ -290,6 +290,9 @@ def _own_subnet(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]
         yield Mistake("external_dns", "does not apply to your own subnet", "leave it out")
     if len(cluster.machines_subnets) > len(families(cluster, "machine_networks")):
         yield Mistake("machines_subnets", "more than one subnet per address family", "give one per family")
+    elif len(set(cluster.machines_subnets)) < len(cluster.machines_subnets):
+        what = "names the same subnet twice"  # CLOUD platform.go, validateControlPlanePort: a subnet has one family
+        yield Mistake("machines_subnets", what, "give one per family")
 
 
 def _zones_of_addresses(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
