@@ -7,8 +7,6 @@ run loses the answer or is killed.
 
 from __future__ import annotations
 
-import functools
-import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -25,11 +23,12 @@ from openstack_prep.core.model import Context, FromContext, Key, Observed, Resou
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.installer_input import InstallerInput
-from openstack_prep.resources.identity.project import project_name
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord
+from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
 from openstack_prep.resources.lists.ownership import carries, floating_ip_tag, name_of, tagged_by
 from openstack_prep.resources.lists.queries import forwardings_of
+from openstack_prep.resources.network import external_addresses
+from openstack_prep.resources.network.external_addresses import AsksForAddresses
 from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.port import ports_of
@@ -37,13 +36,6 @@ from openstack_prep.resources.network.uses import Use, of_floating_ip
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
-
-MOST = 100
-"""Addresses per request: with more, the URL would be too long for some proxies."""
-FLOATING_IP_PORT, GATEWAY_PORT = (
-    "network:floatingip",
-    "network:router_gateway",
-)  # neutron-lib 5.0.1, constants.py, DEVICE_OWNER_*
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +64,7 @@ class FloatingIPNeighbours(FromContext):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloatingIP(NetworkResource[FloatingIPRecord]):
+class FloatingIP(AsksForAddresses, NetworkResource[FloatingIPRecord]):
     """An address on an external network that belongs to the project.
 
     With ``address``, exactly that address, which is adopted if the project already has it; otherwise the next free one.
@@ -93,23 +85,17 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
     """What the spec does with it, which ``resolve`` finds there."""
 
     def resolve(self, context: Context) -> Sequence[Resource]:
-        """Refuse two floating IPs with the same address, which would silently become one."""
         if self.neighbours != FloatingIPNeighbours():
             return (self,)
-        for twin in (each for each in context.declared(FloatingIP) if each.key < self.key):
-            if self.address is not None and twin.address == self.address:
-                raise SpecError(
-                    [
-                        self.mistake(
-                            f"{self.address} is also declared by {twin.key}",
-                            "choose another address",
-                            Code.ADDRESS_IN_USE,
-                        )
-                    ]
-                )
+        if mistakes := list(self.list_mistakes(context)):  # two with one address would silently become one
+            raise SpecError(mistakes)
         attached = ((each.label, each.port) for each in self.of_project(context.declared(AttachedFloatingIP)))
         taken = (each.taken for each in self.of_project(context.declared(InstallerInput)))
         return (replace(self, neighbours=FloatingIPNeighbours(frozenset(attached), frozenset().union(*taken))),)
+
+    @property
+    def asked_addresses(self) -> tuple[str, ...]:
+        return (self.address,) if self.address else ()
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), ExternalNetwork(name=self.external_network))
@@ -252,7 +238,7 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
                 addresses = {each.address for each in missing if each.address and each.external_network == name}
                 with ThreadPoolExecutor(1) as pool:
                     pool.submit(queries.subnets_of, run, network_id)  # the run stores the answer, also an error
-                    ask_for_holders(run, network_id, sorted(addresses))
+                    external_addresses.ask_for_holders(run, network_id, sorted(addresses))
         return found
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
@@ -269,56 +255,13 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
         network_id = run.find_id(ExternalNetwork(name=self.external_network))
         if self.address is None or network_id is None:
             return
-        address, blocks = ipaddress.ip_address(self.address), queries.subnets_of(run, network_id)
-        if not any(address in ipaddress.ip_network(block.cidr) for block in blocks):
-            yield self.mistake(
-                f"{self.address} is not in any subnet of {self.external_network}", "choose an address of that network"
-            )
-        holder = holder_of(run, network_id, self.address)
-        if holder:
-            fix = "choose another address, or have this one released"
-            yield self.mistake(f"{self.address} already belongs to {holder}", fix, Code.ADDRESS_IN_USE)
+        for what, fix in external_addresses.refused(run, self.external_network, network_id, self.address):
+            yield self.mistake(what, fix, Code.ADDRESS_IN_USE)
 
 
 def given_address(address: str) -> Key:
     """Return the key that the floating IP with a given address provides."""
     return Key("address", address)
-
-
-# --- Who uses an address of an external network: a floating IP of a project, a router's gateway, or another port ---
-# Source: Networking API v2.0, "Ports" (``fixed_ips``). Only administrators see the ports of other projects.
-
-
-def holder_of(run: CloudRun, network_id: str, address: str) -> str:
-    """Return a description of who uses an address, such as "project theirs (ID)"; empty if no user is visible."""
-    ports = run.read_once((holder_of, network_id, address), lambda: _ports_at(run, network_id, [address]))
-    return next(filter(None, (_in_words(run, port) for port in ports)), "")
-
-
-def ask_for_holders(run: CloudRun, network_id: str, addresses: Sequence[str]) -> None:
-    """Read the users of many addresses at once, so that ``holder_of`` needs no request per address."""
-    for start in range(0, len(addresses), MOST):
-        some = addresses[start : start + MOST]
-        ports = _ports_at(run, network_id, some)
-        for address in some:
-            held = [port for port in ports if any(address == each.ip_address for each in port.fixed_ips)]
-            run.read_once((holder_of, network_id, address), functools.partial(list, held))
-
-
-def _ports_at(run: CloudRun, network_id: str, addresses: Sequence[str]) -> list[PortRecord]:
-    at = [f"ip_address={address}" for address in addresses]
-    return list(map(PortRecord.read, run.admin.network.list("/ports", "ports", network_id=network_id, fixed_ips=at)))
-
-
-def _in_words(run: CloudRun, port: PortRecord) -> str:
-    if (
-        port.device_owner == FLOATING_IP_PORT
-    ):  # such a port belongs to no project; without a port the address has just been released
-        listed = run.admin.network.list("/floatingips", "floatingips", id=port.device_id, fields=["project_id"])
-        return next((f"project {project_name(run, each['project_id'])}" for each in listed), "")
-    if port.device_owner == GATEWAY_PORT:
-        return f"router {queries.named(run, 'routers', 'router', port.device_id)} ({port.device_id})"
-    return " ".join(filter(None, ("port", port.name, port.id, port.device_owner and f"({port.device_owner})")))
 
 
 MOST_OF_A_TAG = 60  # characters, in every Neutron; newer ones take 255

@@ -69,6 +69,20 @@ def external_networks(run: CloudRun) -> Sequence[NetworkRecord]:
 
 
 @query
+def networks_at(run: CloudRun, physical_network: str) -> Sequence[NetworkRecord]:
+    """Return the networks on a physical network, which only administrators see."""
+    which: Values = {"provider:physical_network": physical_network}
+    return list_records(run.admin.network, NetworkRecord, **which)
+
+
+@query
+def port_security_of(run: CloudRun, network_id: str) -> bool | None:
+    """Return whether port security is enabled on new ports of a network; None if it is not seen."""
+    listed = list_records(run.admin.network, NetworkRecord, id=network_id)
+    return listed[0].port_security_enabled if listed else None
+
+
+@query
 def sharing(run: CloudRun, network_id: str) -> Mapping[str, str]:
     """Return the ids of the policies that share a network with single projects, by project id."""
     which: Values = {"object_type": "network", "object_id": network_id, "action": "access_as_shared"}

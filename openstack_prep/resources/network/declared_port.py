@@ -45,7 +45,7 @@ from openstack_prep.resources.network.port_addresses import (
     recorded,
 )
 from openstack_prep.resources.network.security_group import SecurityGroup
-from openstack_prep.resources.network.subnet import COMPUTED, Subnet
+from openstack_prep.resources.network.subnet import COMPUTED, Subnet, is_host
 from openstack_prep.resources.network.uses import Use, blockers_of_port, of_port
 
 # --- networks and subnets of ports -----------------------------------------------------------
@@ -128,6 +128,8 @@ class PortNeighbours(FromContext):
 
     subnets: tuple[Subnet, ...] = ()
     """Those that the spec declares on its network."""
+    network: Network | None = None
+    """Its network, if the spec declares it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,9 +197,13 @@ class Port(NetworkResource[PortRecord]):
         cidrs = {each.name: each.cidr for each in declared if each.cidr and each.network == self.network}
         for each in self.fixed_ips or ():
             cidr = cidrs.get(each.subnet or "")
-            if cidr and each.address and ipaddress.ip_address(each.address) not in ipaddress.ip_network(cidr):
-                what = f"{each.address} is outside {cidr} of subnet {each.subnet}"
-                yield self.mistake(what, "choose an address inside it", Code.SPEC_CONTRADICTION)
+            if not cidr or not each.address or is_host(each.address, cidr):
+                continue
+            is_inside = ipaddress.ip_address(each.address) in ipaddress.ip_network(cidr)
+            what = f"{each.address} is {'no address of a host in' if is_inside else 'outside'} {cidr}"
+            yield self.mistake(
+                f"{what} of subnet {each.subnet}", "choose an address inside it", Code.SPEC_CONTRADICTION
+            )
 
     def _declared_twice(self, context: Context) -> Iterator[Mistake]:
         mine = {each.address for each in self.fixed_ips or () if each.address}
@@ -225,12 +231,15 @@ class Port(NetworkResource[PortRecord]):
         return values | {name: frozenset(values[name]) for name in UNORDERED if name in values}
 
     def resolve(self, context: Context) -> Sequence[Resource]:
+        if self.neighbours != PortNeighbours():
+            return (self,)
         mistakes = list(self.contradictions_with(context))
         if mistakes:
             raise SpecError(mistakes)
         subnets = self.of_project(context.declared(Subnet))
         here = tuple(each for each in subnets if each.network == self.network)
-        return (replace(self, neighbours=PortNeighbours(here)),)
+        networks = (each for each in self.of_project(context.declared(Network)) if each.name == self.network)
+        return (replace(self, neighbours=PortNeighbours(here, next(networks, None))),)
 
     # --- existing state -------------------------------------------------------------------
 
@@ -335,6 +344,9 @@ class Port(NetworkResource[PortRecord]):
             yield self.mistake("dns_name: this cloud's Neutron lacks the extension dns-integration", "remove dns_name")
         yield from self._check_addresses(run, observed)
         yield from self._check_pairs(run, observed)
+        yield from self._check_security(run, observed)
+        if self.mac_address and observed is None:
+            yield from self._check_mac(run)
         if observed is not None:
             yield from self._check_use(run, observed)
 
@@ -349,6 +361,29 @@ class Port(NetworkResource[PortRecord]):
             found += filter(None, [multicast_obstacle(run, record, [raw for raw, _ in self._kept(record)])])
         for what, fix in found:
             yield self.mistake(what, fix, Code.ADDRESS_MULTICAST)
+
+    def _check_security(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+        """Yield what only applies with port security, where the network disables it for new ports.
+
+        Source: Neutron 29.0.0, plugins/ml2/plugin.py (_portsec_ext_port_create_processing).
+        """
+        if observed is not None or self.port_security_enabled is not None:
+            return
+        declared = self.neighbours.network
+        is_enabled = declared.port_security_enabled if declared else None
+        if is_enabled is None and (found := run.find_id(self.sibling(VisibleNetwork, self.network))):
+            is_enabled = queries.port_security_of(run, found)
+        for name in ("security_groups", "allowed_address_pairs") if is_enabled is False else ():
+            if getattr(self, name):
+                what = f"{name} need port security, which network {self.network} disables"
+                yield self.mistake(what, f"set port_security_enabled: true, or remove {name}", Code.SPEC_CONTRADICTION)
+
+    def _check_mac(self, run: CloudRun) -> Iterator[Mistake]:
+        network_id = run.find_id(self.sibling(VisibleNetwork, self.network))
+        for port in queries.ports_on(run, network_id) if network_id else ():
+            if port.mac_address == self.mac_address:
+                what = f"{self.mac_address} is the MAC address of {reserved_ports.shown(port)} on the network"
+                yield self.mistake(what, "choose another one, or leave it out", Code.ADDRESS_IN_USE, "mac_address")
 
     def list_warnings(self, context: Context) -> Iterable[str]:
         return multicast.warnings(each.address for each in self.allowed_address_pairs or ())
@@ -385,6 +420,9 @@ class Port(NetworkResource[PortRecord]):
             if near and not around:
                 what = f"{address} is outside {', '.join(near)} of {subnet or f'network {self.network}'}"
                 yield self.mistake(what, "choose an address of the subnet")
+            elif near and not any(is_host(address, cidr) for cidr in around):
+                what = f"{address} is no address of a host in {', '.join(around)}"
+                yield self.mistake(what, "choose an address inside it", Code.SPEC_CONTRADICTION)
             elif any(near[cidr] in COMPUTED for cidr in around) and not is_derived(address, self.mac_address or ""):
                 what = f"{address} is in a subnet that derives addresses from MAC addresses"
                 yield self.mistake(what, "set the mac_address that it is derived from, or omit the address")

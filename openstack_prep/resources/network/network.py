@@ -9,6 +9,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from ipaddress import ip_network
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 from openstack_prep.base.codes import Code
@@ -36,6 +37,8 @@ ADMINISTRATORS = (*PROVIDER, "shared", "external", "shared_with")
 NetworkType = Literal["local", "flat", "vlan", "vxlan", "gre", "geneve"]
 SEGMENTS = {"vlan": 4094, "vxlan": 2**24 - 1, "gre": 2**32 - 1, "geneve": 2**24 - 1}
 """The highest segmentation id of each type that has one (neutron_lib 5.0.1, constants.py)."""
+LEAST_MTU = {4: 68, 6: 1280}
+"""The least MTU of a network with subnets of an IP version (Neutron 29.0.0, _validate_subnet_network_mtu)."""
 _MTU_TOO_BIG = re.compile(r"MTU is too big, maximum is (\d+)")
 
 
@@ -194,6 +197,26 @@ class Network(NetworkResource[NetworkRecord], Coherent):
             return frozenset()
         declared = {run.find_id(each) for each in self._projects()}
         return frozenset(policy for guest, policy in queries.sharing(run, network_id).items() if guest in declared)
+
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+        if observed is not None and self.mtu and self.mtu != observed.values.get("mtu"):
+            versions = {ip_network(each.cidr).version for each in queries.subnets_of(run, observed.id)}
+            for version in sorted(each for each in versions if self.mtu < LEAST_MTU[each]):
+                what = f"mtu {self.mtu} is too small for its subnets: IPv{version} needs {LEAST_MTU[version]} or more"
+                yield self.mistake(what, f"raise it to {LEAST_MTU[version]} or more", Code.SPEC_CONTRADICTION, "mtu")
+        if observed is None and self.provider_network_type in ("flat", "vlan") and self.provider_physical_network:
+            yield from self._check_segment(run)
+
+    def _check_segment(self, run: CloudRun) -> Iterator[Mistake]:
+        """Yield which network has the flat network or the VLAN of a new one; only administrators see that."""
+        if self.provider_network_type == "vlan" and self.provider_segmentation_id is None:
+            return
+        for each in queries.networks_at(run, str(self.provider_physical_network)):
+            same = (self.provider_network_type, self.provider_segmentation_id)
+            if (each.provider_network_type, each.provider_segmentation_id) == same:
+                what = f"network {each.name} {each.id} has {' '.join(map(str, filter(None, same)))} on "
+                what += f"{self.provider_physical_network} already"
+                yield self.mistake(what, "choose another one, or delete that network", Code.SPEC_CONTRADICTION)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for user in blockers_of_network(run, observed.id, going):

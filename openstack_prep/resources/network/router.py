@@ -20,8 +20,10 @@ from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, Resource
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.neutron_records import INTERFACES, Route, RouterRecord
+from openstack_prep.resources.lists.neutron_records import INTERFACES, Route, RouterRecord, SubnetRecord
+from openstack_prep.resources.network import external_addresses
 from openstack_prep.resources.network.declared_port import Port
+from openstack_prep.resources.network.external_addresses import AsksForAddresses
 from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, routers_of, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource, added, changed
 from openstack_prep.resources.network.subnet import Subnet
@@ -45,6 +47,43 @@ ADMINISTRATORS = ("external_fixed_ips", "enable_snat", "distributed", "ha")
 
 
 @dataclass(frozen=True)
+class JoinedSubnet:
+    """A subnet of a router's interface: as the spec declares it, and as it exists."""
+
+    name: str
+    cidr: str
+    gateway: str | None
+    network: str | None
+    """Name of its network, if the spec declares the subnet."""
+    is_declared: bool
+    id: str = ""
+    network_id: str = ""
+    """Empty for a subnet that does not exist yet."""
+
+    @classmethod
+    def of(cls, declared: Subnet | None, record: SubnetRecord | None) -> JoinedSubnet | None:
+        """Return what is known of a subnet; None if nothing is."""
+        cidr = declared.cidr if declared and declared.cidr else record and record.cidr
+        if not cidr:
+            return None
+        gateway = record.gateway_ip if record else None
+        if declared and (record is None or declared.gateway_ip is not None):
+            gateway = declared.gateway(is_new=record is None)
+        return cls(
+            name=declared.name if declared else record.name if record else "",
+            cidr=cidr,
+            gateway=gateway,
+            network=declared.network if declared else None,
+            is_declared=bool(declared and declared.cidr),
+            id=record.id if record else "",
+            network_id=record.network_id if record else "",
+        )
+
+    def overlaps(self, cidr: str) -> bool:
+        return ip_network(self.cidr).overlaps(ip_network(cidr))
+
+
+@dataclass(frozen=True)
 class RouterNeighbours(FromContext):
     """The related resources of a router in its project."""
 
@@ -56,7 +95,7 @@ class RouterNeighbours(FromContext):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Router(NetworkResource[RouterRecord]):
+class Router(AsksForAddresses, NetworkResource[RouterRecord]):
     """A router of the project.
 
     Declared interfaces are ensured; interfaces that others added are kept, and prevent destroy from deleting the
@@ -115,6 +154,10 @@ class Router(NetworkResource[RouterRecord]):
         if self.external_network and self.external_fixed_ips:
             yield given_addresses(self.external_network)
 
+    @property
+    def asked_addresses(self) -> tuple[str, ...]:
+        return self.external_fixed_ips or ()
+
     def _subnets(self) -> dict[str, Subnet]:
         return {name: self.sibling(Subnet, name) for name in self.interfaces or ()}
 
@@ -130,6 +173,7 @@ class Router(NetworkResource[RouterRecord]):
             if getattr(self, name) is not None and not self.external_network:
                 what = f"{name} only applies together with external_network"
                 yield self.mistake(what, "set external_network", Code.SPEC_CONTRADICTION, name)
+        yield from super().list_mistakes(context)
         for one, other in itertools.combinations(self._joined_subnets(context), 2):
             if ip_network(str(one.cidr)).overlaps(ip_network(str(other.cidr))):
                 what = f"{one.cidr} of {one.key} overlaps {other.cidr} of {other.key}"
@@ -150,46 +194,123 @@ class Router(NetworkResource[RouterRecord]):
         )
         return (replace(self, neighbours=related),)
 
-    # --- checks: what Neutron refuses in interfaces and routes that are new -----------------
-    # Source: Neutron 29.0.0, db/l3_db.py (_add_interface_by_subnet, _check_for_dup_router_subnets),
+    # --- checks: what Neutron refuses in the gateway, and in interfaces and routes that are new -----------------
+    # Source: Neutron 29.0.0, db/l3_db.py (_add_interface_by_subnet, _check_for_dup_router_subnets, _validate_gw_info),
     # db/extraroute_db.py (_validate_routes_nexthop).
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
+        record = observed.record_as(RouterRecord) if observed else None
         present = observed.values.get("interfaces", ()) if observed else ()
-        new = [each for each in self.neighbours.subnets if each.name not in present]
-        refused = [*self._refused_interfaces(run, new)]
-        if observed is None and self.external_network is None:
-            refused += self._refused_routes(new)
+        mine = self._interface_subnets(run)
+        new = [each for each in mine if each.name not in present]
+        external = self._external_subnets(run, record) if new else []
+        joined = [each for each in self._joined_records(run, record) if each.name not in {one.name for one in mine}]
+        refused = [*self._refused_interfaces(run, new), *self._refused_overlaps(new, [*mine, *joined], external)]
         yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION, "interfaces") for what, fix in refused)
+        if self.routes and (observed is None or observed.values.get("routes") != frozenset(self.routes)):
+            routes = self._refused_routes(run, record, [*mine, *joined])
+            yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION, "interfaces") for what, fix in routes)
+        yield from self._check_gateway(run, record)
 
-    def _refused_interfaces(self, run: CloudRun, new: Sequence[Subnet]) -> Iterator[tuple[str, str]]:
+    def _interface_subnets(self, run: CloudRun) -> list[JoinedSubnet]:
+        """Return the subnets of its interfaces, as the spec declares them, or else as they exist."""
+        declared = {each.name: each for each in self.neighbours.subnets}
+        found = []
+        for name, reference in self._subnets().items():
+            observed = None if name in declared and run.find_project_id(self.owner) is None else run.look(reference)
+            record = observed.record_as(SubnetRecord) if observed else None
+            if joined := JoinedSubnet.of(declared.get(name), record):
+                found.append(joined)
+        return found
+
+    def _joined_records(self, run: CloudRun, record: RouterRecord | None) -> list[JoinedSubnet]:
+        """Return the subnets of the project in which the router has an interface already."""
+        listed = Subnet.listing(run, record.project_id) if record else ()
+        joined = (JoinedSubnet.of(None, each) for each in listed if record and each.id in record.joined)
+        return [each for each in joined if each]
+
+    def _external_subnets(self, run: CloudRun, record: RouterRecord | None) -> list[queries.Block]:
+        """Return the subnets on the network of its gateway."""
+        named = run.find_id(ExternalNetwork(name=self.external_network)) if self.external_network else None
+        network_id = named or (record.gateway_network_id if record else None)
+        return [*queries.subnets_of(run, network_id)] if network_id else []
+
+    def _refused_interfaces(self, run: CloudRun, new: Sequence[JoinedSubnet]) -> Iterator[tuple[str, str]]:
         """Yield why an interface of a subnet cannot get its gateway address."""
         for subnet in new:
-            if subnet.gateway_ip is False:
-                what = f"{subnet.key} has no gateway_ip, which the interface gets"
+            if subnet.gateway is None:
+                what = f"subnet/{subnet.name} has no gateway_ip, which the interface gets"
                 yield what, "set gateway_ip there, or leave it out"
             for router in self.neighbours.routers:
                 found = run.look(router)
                 if subnet.name in (router.interfaces or ()) and subnet.name not in (
                     found.values.get("interfaces", ()) if found else ()
                 ):
-                    what = f"{router.key} gets the gateway address of {subnet.key}, too"
+                    what = f"{router.key} gets the gateway address of subnet/{subnet.name}, too"
                     yield what, "leave the interface to one of the two routers"
-            gateway = subnet.gateway(is_new=run.look(subnet) is None)
             for port in self.neighbours.ports:
-                if port.network == subnet.network and gateway in {each.address for each in port.fixed_ips or ()}:
-                    what = f"{port.key} has {gateway}, the gateway of {subnet.key}"
+                if port.network == subnet.network and subnet.gateway in {each.address for each in port.fixed_ips or ()}:
+                    what = f"{port.key} has {subnet.gateway}, the gateway of subnet/{subnet.name}"
                     yield what, "give the port another address"
+            yield from self._refused_holders(run, subnet)
 
-    def _refused_routes(self, mine: Sequence[Subnet]) -> Iterator[tuple[str, str]]:
-        """Yield the next hops that no interface of a new router reaches; ``mine``: the declared ones."""
-        if len(mine) < len({*(self.interfaces or ())}):
+    def _refused_holders(self, run: CloudRun, subnet: JoinedSubnet) -> Iterator[tuple[str, str]]:
+        """Yield which existing port has the gateway address of a subnet, as far as these credentials see it."""
+        for port in queries.ports_on(run, subnet.network_id) if subnet.network_id else ():
+            held = {each.ip_address for each in port.fixed_ips if each.subnet_id == subnet.id}
+            if subnet.gateway not in held:
+                continue
+            if port.device_owner in INTERFACES:
+                router = queries.named(run, "routers", "router", port.device_id)
+                what = f"router {router} has {subnet.gateway}, the gateway of subnet/{subnet.name}"
+                yield what, "leave the interface to that router, or remove it there"
+            elif port.name not in {each.name for each in self.neighbours.ports}:
+                what = f"port {port.name} {port.id} has {subnet.gateway}, the gateway of subnet/{subnet.name}"
+                yield what, "give that port another address, or delete it"
+
+    def _refused_overlaps(
+        self, new: Sequence[JoinedSubnet], others: Sequence[JoinedSubnet], external: Sequence[queries.Block]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield which subnets of the router overlap, apart from declared ones, which validate compares."""
+        for one in new:
+            for other in others:
+                is_earlier = other in new and other.name >= one.name
+                if is_earlier or (one.is_declared and other.is_declared) or not one.overlaps(other.cidr):
+                    continue
+                what = f"{one.cidr} of subnet/{one.name} overlaps {other.cidr} of subnet/{other.name}"
+                yield what, "use two routers, or another subnet"
+            for block in external:
+                if one.overlaps(block.cidr):
+                    what = f"{one.cidr} of subnet/{one.name} overlaps {block.cidr} of the external network"
+                    yield what, "choose another cidr, or another external_network"
+
+    def _refused_routes(
+        self, run: CloudRun, record: RouterRecord | None, mine: Sequence[JoinedSubnet]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the next hops that no interface of the router reaches, and those that are the router itself."""
+        if {*(self.interfaces or ())} - {each.name for each in mine}:
             return
+        known = {each.id for each in mine}
+        if record and record.joined - known:  # of other projects, which may reach the next hop
+            return
+        own = {each.gateway for each in mine} | {*(record.gateway_addresses if record else ())}
+        own |= {*(self.external_fixed_ips or ())}
         for hop in dict.fromkeys(route.nexthop for route in self.routes or ()):
-            if not any(ip_address(hop) in ip_network(str(subnet.cidr)) for subnet in mine):
-                yield f"the next hop {hop} is in no subnet of the router", "add its subnet to interfaces"
-            elif hop in {subnet.gateway_ip for subnet in mine}:
+            if hop in own:
                 yield f"the next hop {hop} is the router itself", "write the address of another router"
+            elif not any(ip_address(hop) in ip_network(each.cidr) for each in mine):
+                external = self._external_subnets(run, record)
+                if not any(ip_address(hop) in ip_network(each.cidr) for each in external):
+                    yield f"the next hop {hop} is in no subnet of the router", "add its subnet to interfaces"
+
+    def _check_gateway(self, run: CloudRun, record: RouterRecord | None) -> Iterator[Mistake]:
+        """Yield the given addresses of its gateway that the external network does not offer."""
+        name = self.external_network
+        network_id = run.find_id(ExternalNetwork(name=name)) if name and self.external_fixed_ips else None
+        for address in self.external_fixed_ips or ():
+            if name and network_id and not (record and address in record.gateway_addresses):
+                for what, fix in external_addresses.refused(run, name, network_id, address):
+                    yield self.mistake(what, fix, Code.ADDRESS_IN_USE, "external_fixed_ips")
 
     # --- the router itself ----------------------------------------------------------------
 

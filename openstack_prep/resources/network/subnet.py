@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal
 
 from openstack_prep.base.codes import Code
@@ -17,11 +17,11 @@ from openstack_prep.base.fields import Address, Cidr, Name, Reads, address
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Condition, Context, Key, Observed, Resource
+from openstack_prep.core.model import Condition, Context, FromContext, Key, Observed, Resource
 from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import INTERFACES, NetworkRecord, SubnetRecord
 from openstack_prep.resources.lists.neutron_records import Route as Route
-from openstack_prep.resources.lists.neutron_records import SubnetRecord
-from openstack_prep.resources.network.network import Network, subnets_on
+from openstack_prep.resources.network.network import LEAST_MTU, Network, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.uses import Use, blockers_of_subnet, clear, of_subnet
 
@@ -63,11 +63,19 @@ NO_GATEWAY = Condition("none")
 """How plans show a ``gateway_ip`` of no gateway."""
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-LEAST_MTU = {4: 68, 6: 1280}
-"""The least MTU of a network with subnets of an IP version."""
+CHANGEABLE = ("gateway_ip", "allocation_pools")
+"""Fields of an existing subnet that contradict each other, and what uses it."""
 COMPUTED = ("slaac", "dhcpv6-stateless")
 """IPv6 modes in which the address of a port is derived from its MAC address, whatever the allocation pools are."""
 Ipv6Mode = Literal["slaac", "dhcpv6-stateful", "dhcpv6-stateless"]
+
+
+@dataclass(frozen=True)
+class SubnetNeighbours(FromContext):
+    """The related resources of a subnet."""
+
+    network: Network | None = None
+    """Its network, if the spec declares it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +107,8 @@ class Subnet(NetworkResource[SubnetRecord]):
     """How routers advertise an IPv6 subnet."""
     ipv6_address_mode: Ipv6Mode | None = None
     """How servers get their IPv6 addresses."""
+    neighbours: SubnetNeighbours = field(default=SubnetNeighbours(), repr=False)
+    """The related resources, which ``resolve`` finds in the spec."""
 
     @classmethod
     def read(cls, raw: Raw) -> SubnetRecord:
@@ -201,18 +211,48 @@ class Subnet(NetworkResource[SubnetRecord]):
             yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION) for what, fix in refused)
             yield from self._check_neighbours(context, whole)
 
+    def resolve(self, context: Context) -> Sequence[Subnet]:
+        if self.neighbours != SubnetNeighbours():
+            return (self,)
+        declared = self.of_project(context.declared(Network))
+        network = next((each for each in declared if each.name == self.network), None)
+        return (replace(self, neighbours=SubnetNeighbours(network)),) if network else (self,)
+
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
-        if observed is None and not (self.network and self.cidr):
+        if observed is not None:
+            yield from self._check_update(run, observed, observed.record_as(SubnetRecord))
+            return
+        if not (self.network and self.cidr):
             yield self.mistake(
                 "does not exist, and cannot be created without network and cidr", "set both, or correct the name"
             )
         if self.cidr is not None:
             whole = ipaddress.ip_network(self.cidr)
-            yield from self._check_others(run, observed, whole)
-            if observed is None:
-                yield from self._check_ranges(whole, is_new=True) if self.gateway_ip is None else ()
-                refused = self._refused_dhcp(whole, is_new=True) if self.enable_dhcp is None else ()
-                yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION) for what, fix in refused)
+            yield from self._check_others(run, whole)
+            yield from self._check_ranges(whole, is_new=True) if self.gateway_ip is None else ()
+            refused = self._refused_dhcp(whole, is_new=True) if self.enable_dhcp is None else ()
+            yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION) for what, fix in refused)
+
+    def _check_update(self, run: CloudRun, observed: Observed, record: SubnetRecord) -> Iterator[Mistake]:
+        """Yield what Neutron refuses of a change of the gateway or the pools, with what the spec leaves open.
+
+        Source: Neutron 29.0.0, db/db_base_plugin_v2.py (_update_subnet_precommit, _validate_subnet).
+        """
+        values = self.desired()
+        changed = [name for name in CHANGEABLE if name in values and values[name] != observed.values.get(name)]
+        if not changed or self.cidr not in (None, record.cidr):
+            return
+        if self.cidr is None or not (self.gateway_ip and self.allocation_pools):  # else validate has compared them
+            pools = self.allocation_pools if self.allocation_pools is not None else record.allocation_pools
+            gateway = record.gateway_ip or False if self.gateway_ip is None else self.gateway_ip
+            whole = replace(self, cidr=record.cidr, gateway_ip=gateway, allocation_pools=pools)
+            yield from whole._check_ranges(ipaddress.ip_network(record.cidr), is_new=False)
+        if "gateway_ip" in changed and record.gateway_ip:
+            for port in queries.ports_on(run, record.network_id):
+                held = {each.ip_address for each in port.fixed_ips if each.subnet_id == record.id}
+                if port.device_owner in INTERFACES and record.gateway_ip in held:
+                    what = f"router {port.device_id} has the gateway {record.gateway_ip}, so that it cannot change"
+                    yield self.mistake(what, "keep it, or remove the interface of that router first", Code.STILL_USED)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         subnet = observed.record_as(SubnetRecord)
@@ -299,16 +339,32 @@ class Subnet(NetworkResource[SubnetRecord]):
             what = f"the gateway {gateway} is in an allocation pool"
             yield self.mistake(what, "exclude it from the pools", Code.SPEC_CONTRADICTION)
 
-    def _check_others(self, run: CloudRun, observed: Observed | None, whole: _Network) -> Iterable[Mistake]:
-        """Yield the subnets of the network that overlap with a new one, as far as the project sees them."""
+    def _check_others(self, run: CloudRun, whole: _Network) -> Iterable[Mistake]:
+        """Yield what keeps its network from a new subnet, as far as the project sees the others."""
         network = run.look(self.sibling(Network, self.network)) if self.network else None
         project_id = run.find_project_id(self.owner)
-        if observed is not None or network is None or project_id is None:
+        if network is None or project_id is None:
             return
         for other in self.listing(run, project_id):
             if other.network_id == network.id and whole.overlaps(ipaddress.ip_network(other.cidr)):
                 overlap = f"{whole} overlaps {other.cidr} of subnet {other.name} {other.id}"
                 yield self.mistake(f"{overlap} on the same network", "choose another cidr")
+        declared, mtu = self.neighbours.network, network.record_as(NetworkRecord).mtu
+        if mtu and mtu < LEAST_MTU[whole.version] and not (declared and declared.mtu):
+            what = (
+                f"network {self.network} has an mtu of {mtu}, and IPv{whole.version} needs {LEAST_MTU[whole.version]}"
+            )
+            yield self.mistake(what, "raise the mtu of the network, or choose another one", Code.SPEC_CONTRADICTION)
+
+
+def is_host(address: str, cidr: str) -> bool:
+    """Whether a port may have an address of a network (Neutron 29.0.0, ipam/utils.py, check_subnet_ip).
+
+    That of an IPv6 network itself is for routers alone. netaddr knows no broadcast address of two addresses or one.
+    """
+    whole, given = ipaddress.ip_network(cidr), ipaddress.ip_address(address)
+    ends = {whole.network_address} if whole.version == 6 or whole.num_addresses <= 2 else {whole[0], whole[-1]}
+    return given in whole and given not in ends
 
 
 def default_gateway(whole: _Network) -> _Address:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.base.errors import Loss, NotFound, PlanRefused, SpecError
+from openstack_prep.base.errors import Loss, NotFound, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, Key
@@ -18,8 +18,8 @@ from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.network.router import Router
-from tests.unit.conftest import ENDPOINTS, IDENTITY, failure, port_row, resolved, sent
-from tests.unit.texts import Wording, contains, expect_error
+from tests.unit.conftest import ENDPOINTS, IDENTITY, declared_mistakes, failure, port_row, resolved, sent
+from tests.unit.texts import Wording, contains
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 API = FloatingIP(name="api", external_network="external", address="192.0.2.10")
@@ -277,11 +277,11 @@ def test_key() -> None:
     assert API.key == Key("floating_ip", "api")
 
 
-def test_two_may_not_want_one_address(run: CloudRun) -> None:
+def test_two_may_not_want_one_address() -> None:
     twin = FloatingIP(name="ingress", external_network="external", address=API.address)
-    assert resolved(API, [API, twin], run.admin).key == API.key
-    with expect_error(SpecError, "floating_ip/ingress", "192.0.2.10", "floating_ip/api", code="address.in-use"):
-        resolved(twin, [API, twin], run.admin)
+    (found,) = declared_mistakes(API, twin)
+    assert (found.keys, found.code) == ((twin.key,), "address.in-use")
+    assert contains(str(found), "192.0.2.10", "floating_ip/api")
 
 
 def going(run: CloudRun, *wanted: FloatingIP | FloatingIPAttachment) -> Plan:

@@ -257,7 +257,8 @@ def test_a_port_in_use_keeps_its_addresses(
 def test_an_address_that_the_network_does_not_offer(
     run: CloudRun, ports: list[dict[str, Any]], address: PortAddress, refused: str
 ) -> None:
-    ports.append(vip(id="p2", name="other", fixed_ips=[{"subnet_id": "s1", "ip_address": "10.0.0.8"}], **SERVER))
+    fixed_ips = [{"subnet_id": "s1", "ip_address": "10.0.0.8"}]
+    ports.append(vip(id="p2", name="other", fixed_ips=fixed_ips, mac_address="fa:16:3e:00:00:08", **SERVER))
     found = reasons(run, replace(PORT, fixed_ips=(address,), mac_address=MAC))
     assert len(found) == bool(refused)
     assert all(refused in each for each in found)

@@ -54,15 +54,17 @@ class Neutron:
                 "name": name,
                 "description": ownership,
                 "network_id": "n",
-                "cidr": "10.0.0.0/24",
-                "gateway_ip": None,
+                "cidr": f"10.0.{number}.0/24",
+                "gateway_ip": f"10.0.{number}.1",
                 "allocation_pools": [],
                 "dns_nameservers": [],
                 "host_routes": [],
             }
-            for name, ownership in marks.items()
+            for number, (name, ownership) in enumerate(marks.items())
         ]
+        outside = {"id": "outside", "name": "outside", "network_id": "e1", "cidr": "192.0.2.0/24"}
         services.get(f"{NEUTRON}/subnets", json={"subnets": subnets})
+        services.get(f"{NEUTRON}/subnets?network_id=e1", json={"subnets": [outside]})
         services.get(f"{NEUTRON}/networks", json={"networks": [{"id": "e1", "name": "external"}]})
         services.get(f"{NEUTRON}/routers", json=lambda *_: {"routers": self.routers})
         services.get(f"{NEUTRON}/ports", json=self.ports)
@@ -89,7 +91,7 @@ class Neutron:
         return made
 
     def ports(self, request: Any, context: Any) -> Any:
-        if "fixed_ips" in request.qs:  # who else is in a subnet
+        if {"fixed_ips", "network_id"} & request.qs.keys():  # who else is in a subnet, or has an address
             return {"ports": []}
         assert "device_id" in request.qs or request.qs["device_owner"] == list(INTERFACES)
         if "device_id" in request.qs:
@@ -272,7 +274,9 @@ def refused(run: CloudRun, router: Router, *others: Resource) -> list[tuple[str,
         ("10.3.0.9", None, True),
         ("10.3.0.1", None, False),  # the router itself
         ("10.4.0.9", None, False),
-        ("10.4.0.9", "external", True),  # the gateway may reach it
+        ("10.4.0.9", "external", False),
+        ("192.0.2.8", None, False),
+        ("192.0.2.8", "external", True),  # its gateway reaches it
     ],
 )
 def test_a_new_router_reaches_its_next_hops(
@@ -281,7 +285,8 @@ def test_a_new_router_reaches_its_next_hops(
     routes = (Route(destination="10.9.0.0/16", nexthop=hop),)
     router = Router(name="r", external_network=external, interfaces=("c",), routes=routes)
     assert refused(run, router) == ([] if valid else [(Code.SPEC_CONTRADICTION, "interfaces")])
-    assert refused(run, replace(router, interfaces=("c", "b"))) == []  # nobody knows where b is, which is not declared
+    assert refused(run, replace(router, interfaces=("c", "b"))) == refused(run, router)  # b exists, elsewhere
+    assert refused(run, replace(router, interfaces=("c", "x"))) == []  # nobody knows where x is
     assert refused(run, replace(router, routes=None)) == []
 
 
