@@ -69,6 +69,11 @@ class OwnToken(ABC):
         return cast("str | None", self._access().application_credential_id)
 
     @property
+    def is_restricted(self) -> bool:
+        """Whether our token is of an application credential that can create neither such credentials nor trusts."""
+        return bool(self.application_credential_id and self._access().application_credential.get("restricted", True))
+
+    @property
     def endpoints(self) -> list[dict[str, str]]:
         """The catalogue: endpoints with type, interface, region and url."""
         catalog = self._access().service_catalog.catalog

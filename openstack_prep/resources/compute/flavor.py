@@ -5,6 +5,7 @@ Source: Compute API, "Flavors", "Flavors extra-specs", "Flavors access".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Self, cast
@@ -23,6 +24,11 @@ from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.nova_records import FLAVOR_FIELDS, FlavorRecord
+
+NAMES = re.compile(r"(?! )[a-zA-Z0-9. _-]+(?<! )")
+SPEC_NAMES = re.compile(r"[a-zA-Z0-9_:. -]{1,255}")
+LONGEST = 65535
+"""Names of new flavors and of extra specs, and the longest description (Nova 34.0.0, schemas/flavors.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +134,19 @@ class Flavor(Adoptable[CloudRun]):
         return frozenset(queries.flavor_access(run, flavor_id))
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
-        return self._check_access() if self.is_public else ()
+        yield from self._check_access() if self.is_public else ()
+        for name, value in (self.extra_specs or {}).items():
+            if not SPEC_NAMES.fullmatch(name) or len(value) > 255:
+                what = f"extra spec {name}: Nova takes names of letters, digits, spaces, -, _, : and ."
+                fix = "correct the name; a name and a value have at most 255 characters"
+                yield Mistake.about(self.key, what, fix, code=Code.SPEC_INVALID_VALUE, field="extra_specs")
+
+    def list_long_texts(self, spec: str) -> Iterable[Mistake]:
+        over = len(OwnershipTag(spec).describe(self.name, self.description)) - LONGEST
+        if over > 0:
+            what = f"description is longer with the ownership tag than the {LONGEST} characters that Nova stores"
+            fix = f"shorten it by {over}"
+            yield Mistake.about(self.key, what, fix, code=Code.SPEC_INVALID_VALUE, field="description")
 
     def _check_access(self) -> Iterable[Mistake]:
         """Yield that nobody needs access to a public flavor; without ``is_public`` a new one is public."""
@@ -140,6 +158,10 @@ class Flavor(Adoptable[CloudRun]):
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if self.is_public is None and (observed is None or observed.values["is_public"]):
             yield from self._check_access()
+        if observed is None and not NAMES.fullmatch(self.name):
+            what = "is not a name that Nova accepts for a new flavor"
+            fix = "use letters, digits, spaces inside, ., _ and -"
+            yield Mistake.about(self.key, what, fix, code=Code.SPEC_INVALID_VALUE, field="name")
         if observed is None and (self.vcpus is None or self.ram is None):
             yield Mistake.about(self.key, "does not exist, and cannot be created without vcpus and ram", "set both")
 

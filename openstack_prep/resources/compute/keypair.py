@@ -5,12 +5,14 @@ Source: Compute API, "Keypairs"; those of other users since microversion 2.10.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 from urllib.parse import quote
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound
 from openstack_prep.base.fields import Name, PublicKey, public_key
 from openstack_prep.base.invalid import InvalidValue
@@ -25,6 +27,10 @@ from openstack_prep.resources.identity.user import User
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
+
+
+NAMES = re.compile(r"(?! )[a-zA-Z0-9_ -]+(?<! )")
+"""Names of new key pairs (Nova 34.0.0, compute/keypairs.py, _validate_new_key_pair; schemas/keypairs.py below 2.92)."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,11 @@ class Keypair(ByProjectUser):
             public_key(self.public_key, Path())
         except InvalidValue as error:
             yield self.mistake(f"public_key {error.what}", error.fix, error.code)
+
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
+        if observed is None and not NAMES.fullmatch(self.name):
+            what = "is not a name that Nova accepts for a new key pair"
+            yield self.mistake(what, "use letters, digits, spaces inside, _ and -", Code.SPEC_INVALID_VALUE, "name")
 
     def find_one(self, run: CloudRun) -> Observed | None:
         cloud, user_id = self._holder(run)

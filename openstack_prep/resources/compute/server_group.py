@@ -56,6 +56,9 @@ class ServerGroup(ByProjectUser, Untagged):
         if self.max_server_per_host and self.policy != "anti-affinity":
             what = f"max_server_per_host only applies to policy anti-affinity, not to {self.policy}"
             yield self.mistake(what, "remove it", Code.SPEC_CONTRADICTION, "max_server_per_host")
+        if self.name != self.name.strip():  # Nova 34.0.0, api/validation/parameter_types.py, name
+            what = f"name {self.name!r} begins or ends with a space, which Nova does not accept"
+            yield self.mistake(what, "remove it", Code.SPEC_INVALID_VALUE, "name")
 
     def find_one(self, run: CloudRun) -> Observed | None:
         project_id = run.find_project_id(self.owner)

@@ -328,6 +328,11 @@ class ApplicationCredential(InCloudsYaml):
         for what, fix in lacking(run, self.roles or (), self.owner):
             yield self.mistake(what, fix)
         live = observed.record_as(Credentials).live if observed else None
+        tenant = run.find_tenant(self.owner)
+        if live is None and tenant and tenant.is_restricted:
+            what = f"entry {tenant.name} logs in by an application credential, which Keystone lets create no other"
+            fix = "apply by an entry with the user's password (--os-cloud, or clouds: tenant:)"
+            yield self.mistake(what, fix, Code.MISSING_RIGHT)
         yield from unwritable(self, self.file, observed)
         entry = self.read_entry()
         if live is None and entry is not None and not self._is_free(run, entry):

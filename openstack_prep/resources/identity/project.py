@@ -23,7 +23,7 @@ from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.deletion_loss import Deletion, Finding
-from openstack_prep.core.model import COPIED, Adoptable, Change, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import COPIED, Adoptable, Change, Context, Observed, OwnershipTag, Resource
 from openstack_prep.core.resource import OnePerSpec, Undeclarable
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades import row as cascades
@@ -58,6 +58,12 @@ class ProjectRecord:
 
     tags: frozenset[str]
     is_immutable: bool = False
+
+
+MOST_TAGS = 80
+"""Tags of a project (keystone 30.0.0, resource/schema.py, _project_tags_list_properties)."""
+OWN_TAGS = 2
+"""Ownership tags that a project of a spec has at least."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +149,24 @@ class Project(Adoptable[CloudRun], OnePerSpec):
             home=run.ownership.home_among(tags),
             doubt=doubt,
         )
+
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
+        for tag in self.tags or ():
+            if {",", "/"} & {*tag}:
+                what = f"{tag!r} contains a comma or a slash, which Keystone does not accept in a tag"
+                yield Mistake.about(self.key, what, "remove it", code=Code.SPEC_INVALID_VALUE, field="tags")
+        yield from self._too_many_tags(self.tags or ())
+
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
+        present = observed.record_as(ProjectRecord).tags if observed else ()
+        return self._too_many_tags((*self.tags, *present)) if self.tags and present else ()
+
+    def _too_many_tags(self, tags: Iterable[str]) -> Iterator[Mistake]:
+        number = len({each for each in tags if not OwnershipTag.is_tag(each)}) + OWN_TAGS
+        if number > MOST_TAGS:
+            what = f"would have {number} tags with those of openstack-prep, and Keystone stores {MOST_TAGS}"
+            fix = f"remove {number - MOST_TAGS} of them"
+            yield Mistake.about(self.key, what, fix, code=Code.SPEC_INVALID_VALUE, field="tags")
 
     def create(self, run: CloudRun) -> Observed:
         body: Values = {

@@ -124,6 +124,10 @@ class ObjectStore(ByProjectUser, Untagged):
             what = f"user {name} may not use the object store of the project (its roles: {has})"
             yield self.mistake(what, f"{ROLE}, by role_assignments in the spec")
 
+        elif tenant and self.metadata:
+            for what, fix in _beyond(run, tenant, self.metadata):
+                yield self.mistake(what, fix, Code.SPEC_INVALID_VALUE, "metadata")
+
     def find_one(self, run: CloudRun) -> Observed | None:
         tenant = run.find_tenant(self.owner)
         return self._read(run, tenant) if tenant and not _has_no_access(run, tenant) else None
@@ -237,6 +241,46 @@ class ObjectStore(ByProjectUser, Untagged):
             fix = "have an administrator with role ResellerAdmin apply quota_bytes, or remove it" if quota else ROLE
             raise NotAllowed(f"{error}; {fix}", status=error.status) from None
         return tenant
+
+
+# --- limits of metadata: Swift 2.38.3, common/constraints.py (check_metadata) ------------------
+
+LIMITS = {
+    "max_meta_name_length": 128,
+    "max_meta_value_length": 256,
+    "max_meta_count": 90,
+    "max_meta_overall_size": 4096,
+}
+"""Swift's defaults; those of a cloud are read only for metadata beyond them."""
+
+
+def _beyond(run: CloudRun, tenant: Cloud, metadata: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what Swift does not accept of metadata, whose request also has the two records of openstack-prep."""
+    if list(_exceeding(metadata, LIMITS)):
+        yield from _exceeding(metadata, {**LIMITS, **_limits(run, tenant)})
+
+
+def _exceeding(metadata: Mapping[str, str], limits: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    for name, value in metadata.items():
+        for what, text, limit in (("name", name, "max_meta_name_length"), ("value", value, "max_meta_value_length")):
+            if len(text.encode()) > limits[limit]:
+                yield f"metadata {name}: the {what} is longer than {limits[limit]} bytes", f"shorten the {what}"
+    if len(metadata) + 2 > limits["max_meta_count"]:
+        yield f"{len(metadata)} items of metadata are too many", f"keep at most {limits['max_meta_count'] - 2}"
+    size = sum(len(name.encode()) + len(value.encode()) for name, value in metadata.items())
+    if size > limits["max_meta_overall_size"]:
+        yield f"metadata is larger than {limits['max_meta_overall_size']} bytes", "shorten it"
+
+
+@query
+def _limits(run: CloudRun, tenant: Cloud) -> Mapping[str, int]:
+    """Return the limits that Swift shows to everybody; none if it does not."""
+    root = urlsplit(tenant.object_store.endpoint)._replace(path="/info", query="").geturl()
+    try:
+        found = tenant.object_store.at(root).get("")["swift"]
+    except CloudError:
+        return {}
+    return {name: found[name] for name in LIMITS if isinstance(found.get(name), int)}
 
 
 @query
