@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import struct
 from collections.abc import Iterable
 
 from openstack_prep.download.compression import Compression, open_packed, unpacked
@@ -27,16 +28,39 @@ def guess(head: bytes) -> str:
 
 def of_source(where: str, compression: Compression | None = None) -> str:
     """Return the format of a file or URL, or of its decompressed content; raises DownloadError."""
+    return guess(head_of_source(where, compression))
+
+
+def head_of_source(where: str, compression: Compression | None = None) -> bytes:
+    """Return the first bytes of a file or URL, or of its decompressed content; raises DownloadError."""
     chunks, _, found = open_packed(where, compression)
     with contextlib.closing(chunks):
-        return of_chunks(unpacked(chunks, found, where))
+        return _head(unpacked(chunks, found, where))
+
+
+def unsafe_part(head: bytes) -> str:
+    """Return which file besides itself a qcow2 image refers to, by its first bytes; empty for all others.
+
+    Glance does not accept such images (oslo.utils 10.2.0, imageutils/format_inspector.py, QcowInspector).
+    """
+    if guess(head) != "qcow2" or len(head) < 80:
+        return ""
+    version, backing = struct.unpack(">IQ", head[4:16])
+    if backing:
+        return "a backing file"
+    has_data_file = version >= 3 and head[79] & 4
+    return "a data file" if has_data_file else ""
 
 
 def of_chunks(chunks: Iterable[bytes]) -> str:
     """Return the format of a content; no more of it is read than necessary."""
+    return guess(_head(chunks))
+
+
+def _head(chunks: Iterable[bytes]) -> bytes:
     head = b""
     for chunk in chunks:
         head += chunk
         if len(head) >= HEAD:
             break
-    return guess(head)
+    return head

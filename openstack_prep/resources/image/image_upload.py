@@ -208,8 +208,32 @@ def check(image: ImageFields, run: CloudRun) -> Iterator[tuple[str, str]]:
         yield from _check_import(image, run)
     elif not _distant(image.source) and not os.access(local_path(image.source), os.R_OK):
         yield f"source: {image.source} cannot be read", "correct the path, or provide the file"
+    elif not _distant(image.source) and image.container_format in (None, "bare"):
+        yield from _check_local_content(image, image.source)
     if image.output_format:
         yield from _check_conversion(image)
+
+
+UNINSPECTED = ("aki", "ami", "ari", "ploop", "vhd")
+"""Formats that a file without a known beginning may have; a vhd of fixed size has only an end that tells it."""
+
+
+def _check_local_content(image: ImageFields, source: str) -> Iterator[tuple[str, str]]:
+    """Yield why Glance does not accept a local file: by its first bytes, as Glance judges what it receives.
+
+    Source: Glance 33.0.0, location.py (set_data; require_image_format_match is true by default).
+    """
+    try:
+        head = disk_format.head_of_source(source, image.compression)
+    except DownloadError as error:
+        yield f"source: {error}", "provide another file"
+        return
+    if part := disk_format.unsafe_part(head):
+        yield f"source: the image has {part}, which Glance does not accept", "write it with qemu-img convert first"
+    found, declared = disk_format.guess(head), image.disk_format
+    is_open = found == "raw" and declared in UNINSPECTED
+    if image.output_format is None and declared not in (None, "raw", found) and not is_open:
+        yield f"disk_format is {declared}, but {source} is {found}", f"set disk_format: {found}, or remove it"
 
 
 def _check_conversion(image: ImageFields) -> Iterator[tuple[str, str]]:
