@@ -258,6 +258,7 @@ def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Ite
             elif name not in taken:
                 yield StackFault(parameter, f"{parameter}.{dotted(fault.steps)}: {fault.what}", fault.fix, fault.code)
     yield from _registries(declared.get("registries"))
+    yield from _extra_files(declared.get("extra_files"))
 
 
 def _minor(declared: Raw) -> int | None:
@@ -320,3 +321,26 @@ def _registries(given: object) -> Iterator[StackFault]:
     for fault in registry_faults(content):
         place = ".".join(filter(None, ("registries", dotted(fault.steps))))
         yield StackFault("registries", f"{place}: {fault.what}", fault.fix, fault.code)
+
+
+OWN_FOLDERS = ("/var/lib/rke2-node/", "/etc/rancher/rke2/config.yaml.d/")
+OWN_FILES = (
+    "/etc/rancher/rke2/config.yaml",
+    "/etc/rancher/rke2/registries.yaml",
+    "/etc/systemd/system/rke2-node-ready.service",
+)
+"""What the template itself writes on the nodes."""
+
+
+def _extra_files(given: object) -> Iterator[StackFault]:
+    """Yield what is wrong with files by path; cloud-init takes the path and the content as texts."""
+    for path, content in (mapping_of(given) or {}).items():
+        what = fix = ""
+        if not str(path).startswith("/") or str(path).endswith("/"):
+            what, fix = f"{path!r} is not the path of a file on a node", "write an absolute path"
+        elif path in OWN_FILES or path.startswith(OWN_FOLDERS):
+            what, fix = f"{path} is a file of the template", "use server_config, agent_config or registries"
+        elif not isinstance(content, str):
+            what, fix = f"the content of {path} is not a text", "write it as a text, such as a block after |"
+        if what:
+            yield StackFault("extra_files", f"extra_files: {what}", fix, Code.STACK_PARAMETER)

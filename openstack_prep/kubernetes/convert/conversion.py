@@ -21,9 +21,17 @@ from openstack_prep.base.secret import HIDDEN, Secret, masked
 from openstack_prep.kubernetes import rke2, rke2_rules
 from openstack_prep.kubernetes.convert import chart_keys, service_keys
 from openstack_prep.kubernetes.convert.chart_keys import plugin
+from openstack_prep.kubernetes.convert.new_spec import (
+    FILE,
+    FIRST,
+    PRIVATE,
+    hidden_files,
+    new_spec,
+    planned_nodes,
+    private_config,
+)
 from openstack_prep.kubernetes.convert.outcome import (
     ENABLED,
-    FOLDER,
     ChartConfig,
     Content,
     ConvertedKey,
@@ -171,15 +179,16 @@ DAEMON_SETS = (
 
 
 def moving_steps(
-    data: Raw, target: TargetRelease, nodes: Sequence[Node], files: Sequence[str], *, openly: bool
+    data: Raw, target: TargetRelease, nodes: Sequence[Node], files: Mapping[str, Content], *, openly: bool
 ) -> tuple[str, ...]:
-    """Return the steps, in their order, for this cluster; ``files`` are the names of the converted files.
+    """Return the steps, in their order, for this cluster; ``files`` are the converted files by name.
 
     URLs have asterisks for logins and queries unless ``openly``.
     """
     urls = included(value_at(data, "addons_include"))
     urls = urls if openly else list(map(hide_in_url, urls))
-    return (*_before(), *_new_cluster(data, target, nodes, files, urls), *_workloads(), *_addresses(data), *_end())
+    new_cluster = _new_cluster(data, target, nodes, files, urls)
+    return (*_before(), *new_cluster, *_workloads(), *_addresses(data), *_end())
 
 
 def _before() -> Iterator[str]:
@@ -189,26 +198,28 @@ def _before() -> Iterator[str]:
 
 
 def _new_cluster(
-    data: Raw, target: TargetRelease, nodes: Sequence[Node], files: Sequence[str], included: Sequence[str]
+    data: Raw,
+    target: TargetRelease,
+    nodes: Sequence[Node],
+    files: Mapping[str, Content],
+    included: Sequence[str],
 ) -> Iterator[str]:
-    servers = sum(map(is_server, nodes))
+    servers, agents = planned_nodes(nodes)
     yield (
-        f"Write the spec of the new cluster: openstack-prep example rke2 > new.yaml, with server_count {servers}, "
-        f"agent_count {len(nodes) - servers}, kubernetes_version {target.version}, "
-        "other names than the old cluster's, and an address pool of its own, which does not overlap with the old pool. "
-        "Put the keys of the converted files, except addresses, token and server, into config and roles of the "
-        "cluster, which the stack gives to the nodes. If pods of both clusters talk to each other, their networks must "
-        "not overlap."
+        f"{FILE} is the spec of the new cluster, the example rke2 with this configuration for RKE2 {target.version}. "
+        "Change in it the source of the image, the file of your public key, the external network, api_allowed_cidrs, "
+        "the names that the old cluster has as well, and the address pool, which must not overlap with the old one. "
+        f"Then check it: openstack-prep validate {FILE}. If pods of both clusters talk to each other, their networks "
+        "must not overlap."
     )
+    yield from _other_nodes(nodes, servers)
     yield from _one_plugin(data, plugin(Draft(data, target.minor)))
-    if servers < len(nodes) and any(is_server(each) and "worker" in each.roles for each in nodes):
-        yield "Set server_taint: false in the parameters of the stack, because servers with role worker run pods."
-    extra = [each for each in files if each.endswith((".pem", "webhook.yaml", "admission.yaml", "audit-policy.yaml"))]
-    extra += [each for each in files if each == "registries.yaml"]
-    if extra:
-        yield f"Have the image or cloud-init put {', '.join(extra)} into {FOLDER} on the new nodes, before RKE2 starts."
+    for name, path in hidden_files(files).items():
+        yield f"Put {name} as {path}, mode 0600, into the image of the nodes: Heat shows readers what a template has."
+    if "," in str(value_at(data, "services.kube-controller.cluster_cidr")):
+        yield f"Declare a subnet of the other IP version in {FILE}, and set second_subnet of the stack to its name."
     apply = "openstack-prep plan new.yaml, then openstack-prep apply new.yaml; nodes are NotReady until the CNI runs."
-    yield apply + " Without agents, servers have no taint, and so run all pods." * (servers == len(nodes))
+    yield apply + " Without agents, servers have no taint, and so run all pods." * (not agents)
     applied = [each for each in files if each.startswith(FOR_KUBECTL)]
     commands = [f"kubectl apply -f {shell.quote(each)}" for each in [*applied, *included]]
     if commands:
@@ -222,9 +233,17 @@ def _new_cluster(
     yield "Install the load balancer, in the order that openstack-prep kubernetes checklist new.yaml prints."
 
 
+def _other_nodes(nodes: Sequence[Node], servers: Sequence[Node]) -> Iterator[str]:
+    """Yield how the servers of the spec differ from those of the old cluster."""
+    before = [each for each in nodes if is_server(each)]
+    if len(before) != len(servers):
+        yield f"The new cluster has {len(servers)} servers in place of {len(before)}: etcd needs a majority."
+    if not any({*FIRST} <= {*each.roles} for each in before):
+        yield "The first server has the roles controlplane and etcd, because it starts the cluster."
+
+
 def _one_plugin(data: Raw, chosen: str) -> Iterator[str]:
-    """Yield what keeps a second plugin out of the new cluster: its example has Cilium, and addons may have another."""
-    yield f"Write network_plugin: {chosen} into the cluster in place of the section cilium of the example."
+    """Yield what keeps a second plugin out of the new cluster: addons may have another."""
     manifests = str(words(value_at(data, "addons") or ""))
     names = re.findall(r"^\s*name: ([\w-]+)\s*$", manifests, re.MULTILINE)
     contained = [name for name in dict.fromkeys(names) if name in DAEMON_SETS]
@@ -357,7 +376,11 @@ def convert(data: Raw, *, version: str | None = None) -> Conversion:
         for name, each in documents(draft, found).items()
     }
     files |= shared
-    steps, whole = (moving_steps(data, chosen, found, list(files), openly=openly) for openly in (False, True))
+    if private := private_config(draft.config):
+        files[PRIVATE] = shared[PRIVATE] = [private]
+    registered = tuple(_registries(draft))
+    files[FILE] = [new_spec(draft, chosen.version, found, plugin(draft), registered, shared)]
+    steps, whole = (moving_steps(data, chosen, found, files, openly=openly) for openly in (False, True))
     text = "".join(f"{number}. {step}\n" for number, step in enumerate(whole, 1))
     files[STEPS] = text if steps == whole else Secret(text)
     return Conversion(chosen, tuple(draft.entries), tuple(dict.fromkeys(empty)), files, steps)

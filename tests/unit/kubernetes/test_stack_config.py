@@ -155,3 +155,33 @@ def test_values_of_a_nested_template_that_only_heat_knows(
     except SpecError as error:
         found = [each.code for each in error.mistakes if "10.43.0.0" in each.what]
     assert found == codes
+
+
+@pytest.mark.parametrize(
+    ("files_of_nodes", "valid"),
+    [
+        ({"/etc/rancher/rke2/audit-policy.yaml": "rules: []\n"}, True),
+        ({"etc/audit-policy.yaml": "rules: []\n"}, False),
+        ({"/etc/rancher/rke2/": ""}, False),
+        ({"/etc/rancher/rke2/config.yaml": "debug: true\n"}, False),
+        ({"/etc/rancher/rke2/config.yaml.d/20-secrets.yaml": ""}, False),
+        ({"/var/lib/rke2-node/setup": ""}, False),
+        ({"/etc/a.yaml": {"rules": []}}, False),
+    ],
+    ids=str,
+)
+def test_further_files_of_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files_of_nodes: dict[str, object], valid: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(heat_package, "read", read_template)
+    (stack,) = yaml.safe_load(SPEC)["stacks"]
+    stack |= {"template": "shipped:rke2-cluster.yaml"}
+    stack["parameters"] |= {"extra_files": files_of_nodes}
+    Path("spec.yaml").write_text(yaml.safe_dump({"name": "lab", "stacks": [stack]}))
+    try:
+        refuse_mistakes(load_spec("spec.yaml"))
+        found = []
+    except SpecError as error:
+        found = [(each.code, each.parameter) for each in error.mistakes]
+    assert found == [("stack.invalid-parameter", "extra_files")] * (not valid)

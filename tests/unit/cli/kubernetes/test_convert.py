@@ -13,6 +13,7 @@ import yaml
 
 from openstack_prep.cli.main import main
 
+DATA = Path(__file__).parents[2] / "kubernetes" / "data"
 GOOD = """\
 cluster_name: prod
 nodes:
@@ -20,7 +21,7 @@ nodes:
 private_registries:
 - {url: r.example.com, user: me, password: s3cret}
 """
-FILES = {"a.yaml", "registries.yaml", "rke2-ingress-nginx-config.yaml", "moving.txt"}
+FILES = {"a.yaml", "new.yaml", "registries.yaml", "rke2-ingress-nginx-config.yaml", "moving.txt"}
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +50,73 @@ def test_files_are_written_for_their_owner_alone(folder: Path, capsys: pytest.Ca
     assert "s3cret" in text
     assert "s3cret" not in capsys.readouterr().out
     assert main(["rke", "check", "--rke2", "server", "new/a.yaml"]) == 0
+
+
+SPLIT = """\
+kubernetes_version: v1.24.17-rancher1-1
+nodes:
+- {address: 192.0.2.1, user: me, role: [worker]}
+- {address: 192.0.2.2, user: me, role: [etcd]}
+- {address: 192.0.2.3, user: me, role: [controlplane], labels: {a: b}}
+network: {plugin: weave}
+services:
+  kube-api: {audit_log: {enabled: true}, extra_args: {oidc-client-secret: s3cret}}
+  kube-controller: {cluster_cidr: 10.64.0.0/16}
+cloud_provider: {name: openstack}
+addons: "apiVersion: v1\\nkind: Namespace\\nmetadata: {name: apps}\\n"
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "servers", "agents", "by_template", "by_image"),
+    [
+        ("full.yml", 3, 1, set(), set()),
+        ("one.yml", 1, 0, set(), set()),
+        ("plain.yml", 3, 0, set(), set()),
+        (
+            "secrets.yml",
+            *(1, 0, set()),
+            {"admission.yaml", "audit-policy.yaml", "etcd-s3-ca.pem", "webhook.yaml", "private-config.yaml"},
+        ),
+        (SPLIT, 3, 1, {"/etc/rancher/rke2/audit-policy.yaml"}, {"private-config.yaml"}),
+    ],
+    ids=["roles apart", "one node", "all roles", "secrets", "split"],
+)
+def test_the_printed_steps_can_be_followed(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    source: str,
+    servers: int,
+    agents: int,
+    by_template: set[str],
+    by_image: set[str],
+) -> None:
+    """The files are there, a public key as well, and each command of openstack-prep and kubectl names what exists."""
+    (folder / ".ssh").mkdir()
+    (folder / ".ssh" / "id_ed25519.pub").write_text(
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB me@example\n"
+    )
+    monkeypatch.setenv("HOME", str(folder))
+    (folder / "cluster.yml").write_text(source if "\n" in source else (DATA / source).read_text())
+    assert main(["kubernetes", "convert", "cluster.yml"]) == 0
+    assert "s3cret" not in capsys.readouterr().out
+    assert main(["kubernetes", "convert", "cluster.yml", "--output", "new"]) == 0
+    monkeypatch.chdir(folder / "new")
+    assert main(["validate", "new.yaml"]) == 0
+    spec = yaml.safe_load(Path("new.yaml").read_text())
+    (parameters,) = (stack["parameters"] for stack in spec["stacks"])
+    assert (parameters["server_count"], parameters["agent_count"]) == (servers, agents)
+    assert parameters.get("extra_files", {}).keys() == by_template
+    assert "s3cret" not in str(parameters)
+    steps = Path("moving.txt").read_text()
+    applied = re.findall(r"kubectl apply -f ([\w-]+\.yaml)", steps)
+    assert len(applied) == len([each for each in Path().iterdir() if each.name.startswith(("addons.yaml", "rke2-"))])
+    assert all(Path(each).exists() for each in applied)
+    assert set(re.findall(r"Put ([\w.-]+) as /etc/rancher/rke2/", steps)) == by_image
+    assert {each.name for each in Path().iterdir()} >= by_image
+    if "private-config.yaml" in by_image:
+        assert main(["rke", "check", "--rke2", "server", "private-config.yaml"]) == 0
 
 
 def test_a_foreign_file_stays(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -334,9 +334,15 @@ private_registries: [{url: https://r.example.com/v2, user: me, password: p}]
     assert yaml.safe_load(texts["node-registries.yaml"])["node-name"] == "registries"
 
 
+def new_spec_of(conversion: Conversion) -> Any:
+    return yaml.safe_load(conversion.texts(openly=True)["new.yaml"])
+
+
 def test_steps_name_what_this_cluster_has() -> None:
-    steps = "\n".join(converted(FULL).steps)
-    for part in ("server_count 2, agent_count 2", "v1.30.14+rke2r4", "api.example.com", "https://example.com/a.yaml"):
+    steps, spec = "\n".join(converted(FULL).steps), new_spec_of(converted(FULL))
+    parameters = spec["stacks"][0]["parameters"]
+    assert (parameters["server_count"], parameters["agent_count"]) == (3, 2)  # of 2 servers; a stack has 1, 3, 5 or 7
+    for part in ("3 servers in place of 2", "v1.30.14+rke2r4", "api.example.com", "https://example.com/a.yaml"):
         assert part in steps
     assert value_at(yaml.safe_load(small()), "addons_include") is None
     assert "api.example.com" not in "\n".join(converted(small()).steps)
@@ -466,7 +472,9 @@ def test_the_new_cluster_has_one_network_plugin(minor: int, plugins: list[str]) 
     (entry,) = (each for each in conversion.entries if each.key == "network.plugin")
     assert (entry.becomes is None) == (plugins != ["none"])
     assert any("calico-node" in each for each in conversion.steps) == (plugins != ["none"])
-    assert any(f"network_plugin: {plugins[0]}" in each for each in conversion.steps)
+    (cluster,) = new_spec_of(conversion)["rke_clusters"]
+    assert cluster["network_plugin"] == plugins[0]
+    assert "cilium" not in cluster
 
 
 @pytest.mark.parametrize(
