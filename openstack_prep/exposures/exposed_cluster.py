@@ -34,7 +34,13 @@ from openstack_prep.exposures.endpoint import Exposed, PlacedExposure, Way
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.machine_claims import MachineClaims
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.requirements import recordset_mistakes, route_mistakes, with_opened, with_recordsets
+from openstack_prep.exposures.requirements import (
+    IN_GROUPS,
+    recordset_mistakes,
+    route_mistakes,
+    with_opened,
+    with_recordsets,
+)
 from openstack_prep.exposures.rules import WITHOUT_ADDRESS
 from openstack_prep.kubernetes.cilium.settings import DEFAULT
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
@@ -201,7 +207,12 @@ class ExposedCluster(ClusterFields):
 
     def list_warnings(self, context: Context) -> Iterable[str]:
         mine = [each for each in self.of_project(context.declared(Exposure)) if each.cluster == self.name]
-        return self._warnings_before_plan(mine)
+        yield from self._warnings_before_plan(mine)
+        for each in mine:
+            if each.allowed_cidrs and not (self.open_in and each.how in IN_GROUPS):
+                why = "open_in is not set" if not self.open_in else f"how: {each.how} opens nothing there"
+                what = f"allowed_cidrs of exposure {each.name} have no effect, because {why}"
+                yield f"{what}; whoever reaches the address reaches the ports"
 
     def _warnings_before_plan(self, exposures: Sequence[Exposure]) -> Iterable[str]:
         """Yield the warnings that need no reserved address."""
@@ -238,7 +249,7 @@ class ExposedCluster(ClusterFields):
         return tuple(each.key for each in self.related.exposures)
 
     def desired(self) -> Values:
-        return {"directory": self.directory, "drift": frozenset()}
+        return {"directory": self.directory, "differences": frozenset()}
 
     # --- current state --------------------------------------------------------------------
 
@@ -274,8 +285,9 @@ class ExposedCluster(ClusterFields):
         return bool(self.files(run).there() or (claims and claims.held(run)))
 
     def _observed(self, there: bool, drift: frozenset[str]) -> Observed:
-        values = self.desired() | {"drift": drift}
-        return Observed(id=self.directory, ours=there, values=values, outputs={"directory": self.directory})
+        values = self.desired() | {"differences": drift}
+        outputs = {"directory": self.directory, "path": self.directory}
+        return Observed(id=self.directory, ours=there, values=values, outputs=outputs)
 
     def _drift(self, run: CloudRun) -> Iterator[str]:
         """Yield how the files differ from the declaration."""

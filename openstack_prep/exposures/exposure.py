@@ -210,7 +210,8 @@ class Exposure(ExposureFields):
     def _unregistered(self) -> Observed:
         """Return an exposure whose address nobody records: there is nothing to do, nor to release."""
         outputs = {"address": self.address} if self.address else {}
-        return Observed(id=self.address or self.name, values=self.desired(), outputs=outputs)
+        why = "nothing is reserved for it"
+        return Observed(id=self.address or self.name, values=self.desired(), outputs=outputs, kept_because=why)
 
     def _observed(self, claims: Mapping[str, Claim], registers: Mapping[str, Register]) -> Observed:
         """Return what it holds in these pools, of which the first is its own, if it holds an address there.

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.resource import Undeclarable
 from openstack_prep.resources.identity import home
@@ -70,8 +71,13 @@ class LeftFiles(InProject, Undeclarable):
                     yield left, left._observed(run)
 
     def _observed(self, run: CloudRun) -> Observed:
-        """Return the files; without the home project in the tag they may be those of another spec with the name."""
-        managed = OwnershipTag.home_in(self.tag) in home.family(run) | {home.ownership(run).home} - {""}
+        """Return the files; without the home project in the tag they may be those of another spec with the name.
+
+        A spec that needs no cloud has no home project: its name and its folder are all that its files can say.
+        """
+        project_id = OwnershipTag.home_in(self.tag)
+        known = home.family(run) | {home.ownership(run).home} - {""}
+        managed = project_id in known or (not project_id and isinstance(run.admin, NoCloud))
         return Observed(id=self.directory, ours=managed, values={"directory": self.directory})
 
     def find_one(self, run: CloudRun) -> Observed | None:

@@ -85,7 +85,8 @@ class ExposureNames(Strict):
     zones: tuple[DnsName, ...] = ()
     """Zones that contain the names; each is rendered for BIND."""
     server: DnsName | None = None
-    """Name server of the zones, such as ns.example.com."""
+    """Name server of the zones: a host in none of them, such as ns.example.net for the zone example.com, or a name of
+    the exposure that leads to the name server."""
     name_servers: Annotated[tuple[Address, ...], Len(0, 3)] = ()
     """Addresses of name servers that serve the zones, for systemd-resolved and resolv.conf."""
     designate: Designate | None = None
@@ -241,6 +242,9 @@ def mistakes(settings: ExposureNames, placed: Sequence[PlacedExposure]) -> Itera
                 yield Mistake(where, what, "use names.designate instead of external_dns")
 
 
+SERVER = "set a host in none of the zones, such as ns.example.net, or a name of the exposure that leads to it"
+
+
 def _zones(settings: ExposureNames, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     for index, zone in enumerate(settings.zones):
         if zone.startswith("*."):
@@ -248,7 +252,7 @@ def _zones(settings: ExposureNames, placed: Sequence[PlacedExposure]) -> Iterato
         if zone in settings.zones[:index]:
             yield Mistake(f"zones[{index}]", f"{zone} is listed twice", "list it once")
     if settings.zones and settings.server is None:
-        yield Mistake("server", "zones need the name of their name server", "set one such as ns.example.com")
+        yield Mistake("server", "zones need the name of their name server", SERVER)
     elif settings.server and settings.server.startswith("*."):
         yield Mistake("server", f"{settings.server} is a wildcard", "use the name of a host")
     elif settings.server and _zone_of(settings, settings.server):

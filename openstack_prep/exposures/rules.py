@@ -30,6 +30,7 @@ from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import SubnetRecord
 from openstack_prep.resources.network.reserved_ports import OWNER, addresses_of, shown
 from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.orchestration.existing import Existing
 
 # --- exposure ---------------------------------------------------------------------------------
 
@@ -94,7 +95,9 @@ def _exposure_in_subnets(
     run: CloudRun, exposure: ExposureFields, neighbours: ExposureNeighbours, address: str
 ) -> Iterator[Finding]:
     """Yield conflicts with the subnets of the project; an address outside of all of them is of another network."""
-    for room in _rooms(run, exposure, neighbours):
+    networks = neighbours.networks.get(exposure.cluster)
+    of_nodes = {run.find_id(exposure.sibling(Existing, each, of="network")) for each in sorted(networks or ())} - {None}
+    for room in _rooms(run, exposure, neighbours, of_nodes if networks else None):
         if ip_address(address) not in room.cidr:
             continue
         listed = queries.ports_in_subnet(run, room.id) if room.id else ()
@@ -107,16 +110,26 @@ def _exposure_in_subnets(
             yield what, "choose another address, or reserve it with address_pools", ""
 
 
-def _rooms(run: CloudRun, exposure: ExposureFields, neighbours: ExposureNeighbours) -> Iterator[Room]:
-    declared = {each.name: each for each in neighbours.subnets}
+def _rooms(
+    run: CloudRun, exposure: ExposureFields, neighbours: ExposureNeighbours, of_nodes: Collection[str | None] | None
+) -> Iterator[Room]:
+    """Yield the subnets in the networks of the nodes, given by id; of all networks if nothing says where nodes are."""
+    declared = {each.name: each for each in _subnets_of_nodes(exposure, neighbours)}
     project_id = run.find_project_id(exposure.owner)
     records: dict[str, SubnetRecord] = {}
     if project_id:
-        records = {each.name: each for each in Subnet.listing(run, project_id)}
+        found = Subnet.listing(run, project_id)
+        records = {each.name: each for each in found if of_nodes is None or each.network_id in of_nodes}
     for name in {**declared, **records}:
         room = Room.of(name, records.get(name), declared.get(name))
         if room is not None:
             yield room
+
+
+def _subnets_of_nodes(exposure: ExposureFields, neighbours: ExposureNeighbours) -> list[Subnet]:
+    """Return the declared subnets that the nodes are in; all if nothing says which: others may have the same CIDR."""
+    networks = neighbours.networks.get(exposure.cluster)
+    return [each for each in neighbours.subnets if not networks or each.network in networks]
 
 
 # --- declaration ------------------------------------------------------------------------------
@@ -250,12 +263,14 @@ def _without_pool(exposure: ExposureFields, neighbours: ExposureNeighbours, *, f
             yield what, f"set pool: {pool.name}", Code.SPEC_CONTRADICTION
             return
     if exposure.address and exposure.how not in OF_A_PORT:
-        yield from _declaration_in_subnets(neighbours, exposure.address, for_plan=for_plan)
+        yield from _declaration_in_subnets(exposure, neighbours, exposure.address, for_plan=for_plan)
 
 
-def _declaration_in_subnets(neighbours: ExposureNeighbours, address: str, *, for_plan: bool) -> Iterator[Finding]:
+def _declaration_in_subnets(
+    exposure: ExposureFields, neighbours: ExposureNeighbours, address: str, *, for_plan: bool
+) -> Iterator[Finding]:
     """Yield what is wrong with an address in the declared subnets; a port may keep it out of allocation pools."""
-    for subnet in neighbours.subnets:
+    for subnet in _subnets_of_nodes(exposure, neighbours):
         room = Room.declared(subnet, for_plan=for_plan)
         if room is not None and ip_address(address) in room.cidr:
             for what, _ in replace(room, pools=()).conflicts([Range.read(address)], outside=True):

@@ -147,6 +147,7 @@ def examination_look(
                 _view(run, cluster, path, answers, _paired(run, cluster, resources)),
                 recordsets=seen,
                 placed=placed[cluster.key],
+                unclaimed=frozenset(each.name for each in cluster.related.exposures if run.look(each) is None),
                 running=running if cluster is runs else None,
             ),
         )
@@ -186,7 +187,7 @@ def _view(
     run: CloudRun, cluster: ExposedCluster, path: str, answers: Mapping[str, Any], paired: Collection[str]
 ) -> View:
     observed = run.look(cluster)
-    drift = tuple(sorted(observed.values["drift"])) if observed else None
+    drift = tuple(sorted(observed.values["differences"])) if observed else None
     ports, floating_ips = _of_project(run, cluster, PortRecord), _of_project(run, cluster, FloatingIPRecord)
     nodes = _nodes(run, cluster, ports)
     groups = {group for node in nodes or () for group in node.security_groups}

@@ -102,6 +102,8 @@ class View:
     """How the cluster's files differ from the spec; None if no files exist."""
     placed: Sequence[PlacedExposure] = ()
     """All exposures of the cluster."""
+    unclaimed: frozenset[str] = frozenset()
+    """Those with a pool that has not recorded their claims yet."""
     running: Running | None = None
     """The running cluster; None: it was not read."""
 
@@ -172,8 +174,14 @@ def _floating_ip(placed: PlacedExposure, view: View) -> Diagnostic:
 
 
 def _reserved(placed: PlacedExposure, view: View) -> Diagnostic:
+    if placed.address and placed.exposure.name in view.unclaimed:
+        what = f"{placed.address} is not reserved for {placed.exposure.name} yet"
+        return Diagnostic(code="exposure.not-reserved", where=ADDRESS, what=what, fix=view.apply)
     if placed.address:
-        return ok(ADDRESS, f"{placed.address} is reserved for {placed.exposure.name}")
+        reserved = f"is reserved for {placed.exposure.name}"
+        return ok(
+            ADDRESS, f"{placed.address} {reserved if placed.exposure.pool else 'is declared, and no pool has it'}"
+        )
     if placed.exposure.how in ("node-port", "floating-ip"):
         return ok(ADDRESS, "none is reserved: requests go to the nodes, or to the floating IP")
     what = f"none is reserved for {placed.exposure.name} yet"

@@ -82,12 +82,16 @@ def value_of(cluster: RkeFields, parameter: str) -> Any:
 
 
 def of_cluster(cluster: RkeFields) -> StackValues:
-    """Return what a cluster puts into the parameters of its stack; only its fields while it has mistakes."""
-    fields = {parameter: getattr(cluster, field) for field, parameter in PARAMETERS.items()}
-    if fields["cni"]:
+    """Return what a cluster puts into the parameters of its stack; only its valid fields while it has mistakes.
+
+    Heat's constraints would refuse a wrong value as well, so that one mistake would be reported twice.
+    """
+    wrong = {each.where for each in rke2.mistakes(cluster, None)}
+    fields = {parameter: getattr(cluster, field) for field, parameter in PARAMETERS.items() if field not in wrong}
+    if fields.get("cni"):
         fields["cni"] = fields["cni"].split(",")
     values: Values = {name: value for name, value in fields.items() if value}
-    if not is_configured(cluster) or list(rke2.mistakes(cluster, None)) or list(mistakes(cluster)):
+    if not is_configured(cluster) or wrong or list(mistakes(cluster)):
         return StackValues(values)
     plain, secrets = _parts(cluster)
     hidden = {name: each if isinstance(each, Secret) else join_secrets(each) for name, each in secrets.items()}

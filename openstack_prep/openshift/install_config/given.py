@@ -68,7 +68,9 @@ class InstallConfigValues:
             fix = f"openstack-prep apply {name}, then give the install-config.yaml that it writes"
             return Mistake(self.place("install_config"), "this is a spec of openstack-prep", fix)
         there = ", ".join(map(str, platform)) if isinstance(platform, Mapping) else ""
-        what = f"is missing; the platform is {there}" if there and not find(self.data, OPENSTACK) else "is missing"
+        if platform == {}:
+            return Mistake(self.place("platform"), "names no platform", "write openstack and its fields below it")
+        what = f"is missing; the platform is {there}" if not find(self.data, OPENSTACK) else "is missing"
         return Mistake(self.place(OPENSTACK), what, "give an install-config.yaml for OpenStack")
 
     @property

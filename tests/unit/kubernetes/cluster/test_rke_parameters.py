@@ -315,6 +315,14 @@ def test_a_taint_without_agents() -> None:
     assert given(stack(agent_count=0), tainted)["server_config"] == {"node-taint": [NO_PODS]}
 
 
+@pytest.mark.parametrize(("field", "value"), [("kubernetes_version", "v1.35"), ("network_plugin", "weave")])
+def test_a_wrong_value_is_reported_once(field: str, value: str) -> None:
+    """At the cluster, and not also by the constraints of the parameter that it would become."""
+    found = given(stack(), cluster(**{field: value}))
+    assert {"kubernetes_version": "rke2_version", "network_plugin": "cni"}[field] not in found
+    assert [where for where, _ in refused(stack(), cluster(**{field: value}))] == [field]
+
+
 def test_two_sources_of_a_secret() -> None:
     one = replace(stack(), secret_parameters={"token": Secret("T0kenOfTheCluster123")})
     assert [field for field, _ in refused(one, cluster(config={"token": Secret("An0ther")}))] == ["config"]

@@ -224,6 +224,7 @@ pullSecret: {auths: {x: {auth: Zm9vOmJhcg==}}}
         ("- 1", "1: platform.openstack: is missing"),
         ("", "1: platform.openstack: is missing"),
         ("apiVersion: v1\nplatform: {aws: {}}", "2: platform.openstack: is missing; the platform is aws"),
+        ("apiVersion: v1\nplatform: {}", "2: platform: names no platform; write openstack"),
         ("platform:\n  openstack:\n", "2: platform.openstack: is missing"),
         ("name: lab\ninstall_config: {}", "2: install_config: this is a spec of openstack-prep; openstack-prep apply "),
     ],
