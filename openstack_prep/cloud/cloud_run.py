@@ -140,8 +140,10 @@ class CloudRun(Run):
             return None
         if actor.project is None:
             return self.admin.project_id
-        project = self.look(actor.project)
-        return project.id if project and project.values.get("enabled") else None
+        where = [actor.project, *actor.project.references()]  # the project and its domain
+        if not all(found and found.values.get("enabled") for found in map(self.look, where)):
+            return None
+        return self.id(actor.project)
 
     def _logged_in(self, actor: Actor, project_id: str = "") -> Cloud | None:
         """Return the connection of a user, requested once; None if the user may not log in."""

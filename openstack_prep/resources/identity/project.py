@@ -42,11 +42,11 @@ class Domain(Resource[CloudRun], Undeclarable):
     """Name of the domain."""
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        known = run.admin.domains  # the domains of our own token need no request
+        known = run.admin.domains  # the domains of our own token need no request: they are enabled
         if self.name in known:
-            return Observed(id=known[self.name])
+            return Observed(id=known[self.name], values={"enabled": True})
         listed = run.admin.identity.list("/domains", "domains", name=self.name)
-        return Observed(id=listed[0]["id"]) if listed else None
+        return Observed(id=listed[0]["id"], values={"enabled": listed[0].get("enabled", True)}) if listed else None
 
     def list_alternatives(self, run: CloudRun) -> Iterable[str]:
         return (raw["name"] for raw in run.admin.identity.list("/domains", "domains"))

@@ -43,7 +43,7 @@ class User(Adoptable[CloudRun], InEachProject):
     """A user in Keystone's own database; resources can only refer to users of LDAP or a federation.
 
     Keystone never reports a password, so the run logs in once to see whether it is correct. The password of a disabled
-    user cannot be tested and is assumed to be correct.
+    user, or of one in a disabled domain, cannot be tested and is assumed to be correct.
     """
 
     kind: ClassVar[str] = "user"
@@ -113,7 +113,8 @@ class User(Adoptable[CloudRun], InEachProject):
 
     def _known_password(self, run: CloudRun, user: Raw) -> Secret | Condition:
         assert self.password is not None
-        if not user.get("enabled", True):
+        domain = run.look(Domain(name=self.domain))
+        if not user.get("enabled", True) or (domain and not domain.values["enabled"]):
             return self.password
         same = self.password.ready and run.logs_in(Actor(self, self.password, self.domain))
         return self.password if same else DIFFERS

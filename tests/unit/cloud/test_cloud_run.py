@@ -13,7 +13,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import Actor, CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Observed, OwnershipTag
-from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.project import Domain, Project
 from tests.unit.box import Box, Shelf
 from tests.unit.conftest import IDENTITY, connection, failure, token
 from tests.unit.texts import Wording, expect_error
@@ -104,6 +104,7 @@ def staffed(password: Secret | None = None) -> CloudRun:
     actor = Actor(USER, password or Secret("correct-horse"), "Default", PROJECT, (ROLE,))
     run = CloudRun(Cloud(connection()), OwnershipTag("lab"), actors={PROJECT.key: actor})
     run.known[PROJECT.key] = Observed(id="p1", values={"enabled": True})
+    run.known[Domain().key] = Observed(id="default", values={"enabled": True})
     run.known[USER.key] = Observed(id="u1")
     run.known[ROLE.key] = Observed(id="r1")
     return run
@@ -165,9 +166,10 @@ def test_the_user_waits_for_its_project_and_roles(
     assert all(each["identity"]["password"]["user"]["name"] != "ocp-user" for each in logins(services))
 
 
-def test_nobody_enters_a_disabled_project(services: requests_mock.Mocker) -> None:
+@pytest.mark.parametrize("disabled", [PROJECT, Domain()])
+def test_nobody_enters_a_disabled_project_or_domain(services: requests_mock.Mocker, disabled: Any) -> None:
     run = staffed()
-    run.known[PROJECT.key] = Observed(id="p1", values={"enabled": False})
+    run.known[disabled.key] = Observed(id="p1", values={"enabled": False})
     assert run.find_tenant(PROJECT) is None
 
 

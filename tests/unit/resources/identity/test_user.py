@@ -164,6 +164,17 @@ def test_a_disabled_user_is_not_logged_in(run: CloudRun, services: requests_mock
     assert not logins(services)
 
 
+def test_a_user_of_a_disabled_domain_is_not_logged_in(run: CloudRun, services: requests_mock.Mocker) -> None:
+    """Keystone answers as to a wrong password, and apply would set the password again and again."""
+    services.get(f"{IDENTITY}/domains?name=two", json={"domains": [{"id": "d2", "name": "two", "enabled": False}]})
+    services.get(USERS, json={"users": [raw(domain_id="d2")]})
+    user = User(name="ocp", domain="two", password=Secret("s3cret"))
+    observed = found(run, user)
+    assert observed is not None
+    assert observed.values["password"] is user.password
+    assert [each["identity"]["password"]["user"]["name"] for each in logins(services)] in ([], ["admin"])
+
+
 def test_a_password_that_is_yet_to_be_generated_differs(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(USERS, json={"users": [raw()]})
     observed = found(run, User(name="ocp", password=Secret(fetch=lambda: "new", path="/no/such.password")))
