@@ -43,7 +43,9 @@ UNNAMED = (
     "its ownership tag, of an earlier version, does not name it; to delete it, run destroy with a spec that declares it"
 )
 """The doubt about a resource whose ownership tag may be copied: a spec manages it only while it declares it."""
-ATTACHED = "~attached"
+SEPARATOR = "~"
+"""What follows the name of a spec in tags: its home project, or a note. No name of a spec contains it."""
+ATTACHED = f"{SEPARATOR}attached"
 """Suffix of SPEC in the tag of a floating IP that a spec has attached to a port without managing it: a note."""
 
 

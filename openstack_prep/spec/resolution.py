@@ -14,7 +14,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.no_cloud import NoCloud
-from openstack_prep.core.model import Context, Key, Resource
+from openstack_prep.core.model import SEPARATOR, Context, Key, Resource
 from openstack_prep.core.resource import (
     CarriesTag,
     ListsInherited,
@@ -31,6 +31,15 @@ if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
 
 
+def _name_mistakes(spec: Spec) -> Iterable[Mistake]:
+    """Yield that an ownership tag would not show where the name of the spec ends; destroy goes by such a name, too."""
+    if SEPARATOR in spec.name:
+        where = f"{spec.parts[0].place(('name',))}: name" if spec.parts else "name"
+        what = f"{spec.name!r} contains {SEPARATOR}, which ends the name in ownership tags"
+        fix = f"remove {SEPARATOR}; if the spec was applied before, destroy it by its old name first"
+        yield Mistake(where, what, fix, code=Code.SPEC_INVALID_VALUE)
+
+
 def refuse_mistakes(spec: Spec, *, for_plan: bool = False) -> None:
     """Raise SpecError with all mistakes and contradictions if the selected resources have mistakes.
 
@@ -38,7 +47,7 @@ def refuse_mistakes(spec: Spec, *, for_plan: bool = False) -> None:
     """
     cloud = NoCloud.as_cloud()
     context = Context(resources=spec.resources, cloud=cloud, for_plan=for_plan)
-    found: list[Mistake] = []
+    found: list[Mistake] = list(_name_mistakes(spec))
     for each in spec.chosen:
         try:
             found += each.list_mistakes(context) if supports(each, ListsMistakes) else ()

@@ -53,8 +53,8 @@ class Sections:
     __pydantic_config__: ClassVar[dict[str, object]] = Resource.__pydantic_config__ | {"title": "openstack_prep spec"}
 
     name: Name
-    """Name of the cluster. Ownership tags contain it, so keep it. To rename a spec, first destroy it by its old name.
-    """
+    """Name of the cluster, without ~. Ownership tags contain it, so keep it. To rename a spec, first destroy it by its
+    old name."""
     include: tuple[Included, ...] = ()
     """Other files with sections, relative to this file; paths in a file are relative to its own folder."""
     variables: Mapping[VariableName, Variable] = field(default_factory=dict)

@@ -12,7 +12,7 @@ import pytest
 from openstack_prep import extensions
 from openstack_prep.base.errors import ExtensionError, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Context, FromContext, Key, Resource
+from openstack_prep.core.model import Context, FromContext, Key, OwnershipTag, Resource
 from openstack_prep.core.resource import followed_keys
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.exposure import Exposure
@@ -234,3 +234,18 @@ def test_a_check_of_kinds_that_a_spec_lacks_is_not_loaded(monkeypatch: pytest.Mo
     refuse_mistakes(spec_from([Flavor(name="small")], "lab"))
     with pytest.raises(ExtensionError):
         refuse_mistakes(spec_from([Network(name="net")], "lab"))
+
+
+@pytest.mark.parametrize("name", ["lab~attached", "lab~", "a~b"])
+def test_a_name_does_not_look_like_more_of_an_ownership_tag(name: str, tmp_path: Path) -> None:
+    """Other specs would take such a tag for a note, and what has it for resources of nobody."""
+    (tmp_path / "spec.yaml").write_text(f"networks: [{{name: n}}]\nname: {name}\n")
+    for spec, where in (
+        (load_spec(tmp_path / "spec.yaml"), f"{tmp_path / 'spec.yaml'}:2: name"),
+        (spec_from([Network(name="n")], name), "name"),
+    ):
+        with pytest.raises(SpecError) as caught:
+            refuse_mistakes(spec)
+        (mistake,) = caught.value.mistakes
+        assert (mistake.where, mistake.code) == (where, "spec.invalid-value")
+        assert OwnershipTag.specs_in([OwnershipTag(name).tag]) != [name]
