@@ -1,24 +1,20 @@
 """Clusters of the platforms none and external, on machines of one's own, and those of the agent-based installer.
 
 The installer asks no cloud for them.  Source: OpenShift installer at 5.0: pkg/types/validation/installconfig.go
-(capabilities), pkg/asset/agent/installconfig.go and pkg/asset/agent/agentconfig (agent_config.go, agenthosts.go).
+(capabilities) and, of 4.12 to 5.0, pkg/asset/agent/installconfig.go.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
-from openstack_prep.base.fields import is_address
-from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.invalid import shown
-from openstack_prep.base.raw import Raw
+from openstack_prep.openshift.check.agent_config import agent_config
 from openstack_prep.openshift.install_config import InstallConfigFields, InstallConfigValues, releases
-from openstack_prep.openshift.install_config.paths import EXTERNAL, OPENSTACK, WITHOUT_CLOUD, value_of
+from openstack_prep.openshift.install_config.paths import EXTERNAL, NONE, OPENSTACK, WITHOUT_CLOUD, value_of
 from openstack_prep.openshift.names.hosts import ROUTES
 from openstack_prep.openshift.names.resolver import resolve
 from openstack_prep.reports.codes import documented
@@ -26,14 +22,10 @@ from openstack_prep.reports.codes import documented
 AGENT_CONFIG = "agent-config.yaml"
 CONTROLLER = "platform.external.cloudControllerManager"
 AGENT_REFUSES = "openshift-install agent create image refuses it"
-ROLES = ("master", "worker", "arbiter")
-FIRST_WITH_ARBITER = 19
-MOST_MASTERS = 5
-MAC = r"[0-9a-f]{2}([:-][0-9a-f]{2}){5}"
-
-Steps = tuple[str | int, ...]
-Finding = tuple[Steps, str, str]
-"""The place in a file, what is wrong there, and the fix."""
+MASTERS = ((19, (1, 2, 3, 4, 5)), (18, (1, 3, 4, 5)), (0, (1, 3)))
+"""Since each release, how many masters the agent-based installer takes (validateControlPlaneConfiguration)."""
+FIRST_WITH_NODES = 14  # of platform none; 4.12 and 4.13 take one machine alone
+WITHOUT_FEATURE_SETS = releases.Span(15, 22)
 
 
 def mandatory(given: InstallConfigValues) -> Mapping[str, int] | None:
@@ -91,8 +83,9 @@ def agent_based(given: InstallConfigValues, cluster: InstallConfigFields) -> Ite
             status=DiagnosticStatus.WARNING,  # create cluster does not look at that file
         )
         return
-    yield from _numbers(given)
-    yield from _agent_config(path, releases.minor(cluster.release))
+    release = releases.minor(cluster.release)
+    yield from _machines(given, release)
+    yield from agent_config(path, release, {each: _replicas(given, each) for each in ("controlPlane", "compute")})
 
 
 def _controller(given: InstallConfigValues) -> Iterator[Diagnostic]:
@@ -114,75 +107,33 @@ def _replicas(given: InstallConfigValues, section: str) -> int:
     return sum(3 if each is None else each for each in numbers if each is None or isinstance(each, int))
 
 
-def _numbers(given: InstallConfigValues) -> Iterator[Diagnostic]:
+def _machines(given: InstallConfigValues, release: int) -> Iterator[Diagnostic]:
+    """Yield numbers of machines, and what goes with one alone (agent/installconfig.go)."""
     masters, arbiters, workers = (_replicas(given, each) for each in ("controlPlane", "arbiter", "compute"))
     where = "controlPlane.replicas"
     fenced = value_of(given.data, "controlPlane.fencing.credentials")
-    if not 1 <= masters <= MOST_MASTERS:
-        yield _refused(where, f"is {masters}", "write 1, 3, 4 or 5, or 2 with an arbiter", AGENT_REFUSES)
+    known = next(numbers for since, numbers in MASTERS if release >= since)
+    alone = masters == 1 and not workers
+    if release < FIRST_WITH_NODES and given.platform == NONE and not alone:
+        what = f"and compute: {masters} and {workers} machines; {releases.name(release)} takes one alone"
+        yield _refused(where, what, "write replicas: 1, and 0 in compute", AGENT_REFUSES)
+    elif masters not in known:
+        numbers = ", ".join(str(each) for each in known if each != 2)
+        fix = f"write {numbers}{' or 2 with an arbiter' if 2 in known else ''}"
+        yield _refused(where, f"is {masters}", fix, AGENT_REFUSES)
     elif masters == 2 and not arbiters and not fenced:
         what = "is 2, which requires an arbiter or fencing"
         yield _refused(where, what, "write 3, or add arbiter with replicas: 1", AGENT_REFUSES)
     elif masters == 1 and workers:
         what = f"{workers} beside a control plane of one machine, which has none"
         yield _refused("compute", what, "write replicas: 0 there, or 3 in controlPlane", AGENT_REFUSES)
-
-
-def _agent_config(path: Path, release: int) -> Iterator[Diagnostic]:
-    """Yield what the agent-based installer refuses in its own file."""
-    document = Document(path, of_go=True)
-    found = [(each.where, each.what, each.fix) for each in document.repeated]
-    if isinstance(document.data, Mapping):
-        refused = [*_of_cluster(document.data), *_of_hosts(document.data, release)]
-        found += [(f"{document.place(steps)}: {_dotted(steps)}", what, fix) for steps, what, fix in refused]
-    else:
-        found.append((str(path), "is not a mapping", "write apiVersion, kind, metadata and rendezvousIP"))
-    for where, what, fix in found:
-        yield documented(code="agent-config.invalid", where=where, what=what, fix=fix)
-
-
-def _of_cluster(data: Raw) -> Iterator[Finding]:
-    if data.get("kind") != "AgentConfig":
-        yield ("kind",), f"is {shown(data.get('kind'))}", "write AgentConfig"
-    address = data.get("rendezvousIP")
-    if address is not None and not is_address(str(address)):
-        yield ("rendezvousIP",), f"{shown(address)} is not an IP address", "write that of one master"
-
-
-def _of_hosts(data: Raw, release: int) -> Iterator[Finding]:
-    hosts = [] if data.get("hosts") is None else data["hosts"]
-    if not isinstance(hosts, list):
-        yield ("hosts",), "is not a list", "write one element per host, or leave it out"
-        return
-    known = [role for role in ROLES if role != "arbiter" or release >= FIRST_WITH_ARBITER]
-    for index, host in enumerate(hosts):
-        role = value_of(host, "role")
-        if role not in (None, "", *known):
-            yield ("hosts", index, "role"), f"is {shown(role)}", f"write {' or '.join(known)}, or leave it out"
-        elif role == "worker" and str(data.get("rendezvousIP") or "?") in str(value_of(host, "networkConfig")):
-            yield ("hosts", index, "role"), "is worker, and the host has the rendezvousIP", "give that of a master"
-    yield from _of_interfaces(hosts)
-
-
-def _of_interfaces(hosts: list[Any]) -> Iterator[Finding]:
-    seen: dict[str, Steps] = {}
-    for index, host in enumerate(hosts):
-        interfaces = value_of(host, "interfaces")
-        if not isinstance(interfaces, list) or not interfaces:
-            yield ("hosts", index, "interfaces"), "is missing", "write name and macAddress of one interface at least"
-            continue
-        for number, interface in enumerate(interfaces):
-            here = ("hosts", index, "interfaces", number, "macAddress")
-            mac = str(value_of(interface, "macAddress") or "").lower()
-            if not re.fullmatch(MAC, mac):
-                yield here, f"{shown(mac)} is not a MAC address" if mac else "is missing", "write that of its port"
-            elif mac in seen:
-                yield here, f"{mac} is that of {_dotted(seen[mac])}, too", "write the address of its own port"
-            seen.setdefault(mac, here)
-
-
-def _dotted(steps: Steps) -> str:
-    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps).lstrip(".")
+    network = given.value("networking.networkType")
+    if alone and network not in (None, "", "OVNKubernetes"):
+        what = f"is {shown(network)}, on a cluster of one machine"
+        yield _refused("networking.networkType", what, "write OVNKubernetes", AGENT_REFUSES)
+    chosen = given.value("featureSet")
+    if chosen not in (None, "") and release in WITHOUT_FEATURE_SETS:
+        yield _refused("featureSet", f"is {shown(chosen)}", "leave it out", AGENT_REFUSES)
 
 
 def _refused(where: str, what: str, fix: str, why: str) -> Diagnostic:

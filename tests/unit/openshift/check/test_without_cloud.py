@@ -103,6 +103,21 @@ def test_the_names_must_resolve_and_no_cloud_is_asked(tmp_path: Path, monkeypatc
 # --- the agent-based installer ------------------------------------------------------------
 
 
+def static(*addresses: str) -> dict[str, Any]:
+    """Return the configuration of a network with static addresses, as nmstate reads it."""
+    ipv4 = {"enabled": True, "address": [{"ip": each, "prefix-length": 24} for each in addresses]}
+    return {"interfaces": [{"name": "eth0", "type": "ethernet", "ipv4": ipv4}]}
+
+
+def port(mac: str, name: str = "eth0") -> dict[str, str]:
+    return {"name": name, "macAddress": mac}
+
+
+URLS = ("files.example.com", "http://a/%zz", "http://[::1", "http://a:x/", "http://a b", "//a", "1:x")
+FIRST = "hosts[0].interfaces[0]"
+MACS = ("", "x", "fb:16:3e:00:00:01", "fa:16:3e:00:00", "fa163e000001", "fa:16:3e:00:00:01:02:03")
+
+
 def agent(folder: Path, **changed: Any) -> None:
     document = {"apiVersion": "v1beta1", "kind": "AgentConfig", "metadata": {"name": "dev"}, "rendezvousIP": "10.0.0.9"}
     (folder / "agent-config.yaml").write_text(yaml.safe_dump(document | changed))
@@ -115,10 +130,56 @@ def agent(folder: Path, **changed: Any) -> None:
         ({"rendezvousIP": "10.0.0.300"}, "rendezvousIP"),
         ({"hosts": {}}, "hosts"),
         ({"hosts": [HOST | {"role": "control"}]}, "hosts[0].role"),
-        ({"hosts": [HOST | {"role": "worker", "networkConfig": {"ip": "10.0.0.9"}}]}, "hosts[0].role"),
+        ({"hosts": [HOST | {"role": "worker", "networkConfig": static("10.0.0.9")}]}, "hosts[0].role"),
         ({"hosts": [{"role": "master"}]}, "hosts[0].interfaces"),
         ({"hosts": [HOST | {"interfaces": [{"name": "eth0"}]}]}, "hosts[0].interfaces[0].macAddress"),
         ({"hosts": [HOST, HOST]}, "hosts[1].interfaces[0].macAddress"),
+        *(({"hosts": [HOST | {"interfaces": [{"macAddress": each}]}]}, f"{FIRST}.macAddress") for each in MACS),
+        (
+            {
+                "hosts": [
+                    HOST
+                    | {"interfaces": [port("fa:16:3e:00:00:01", "a"), port("fa:16:3e:00:00:02", "a")]}
+                    | {"networkConfig": static("10.0.0.9")}
+                ]
+            },
+            "hosts[0].interfaces",
+        ),
+        (
+            {"hosts": [HOST | {"interfaces": [port("fa-16-3e-00-00-01")], "networkConfig": static("10.0.0.9")}]},
+            f"{FIRST}.macAddress",
+        ),
+        ({"hosts": [HOST | {"networkConfig": "x"}]}, "hosts[0].networkConfig"),
+        ({"hosts": [HOST | {"networkConfig": static("10.0.0.8")}]}, "rendezvousIP"),
+        ({"rendezvousIP": None}, "rendezvousIP"),
+        ({"rendezvousIP": None, "hosts": [HOST | {"networkConfig": static("x")}]}, "rendezvousIP"),
+        ({"rendezvousIP": "fe80::1%eth0"}, "rendezvousIP"),
+        ({"rendezvousIP": ["10.0.0.9"]}, "rendezvousIP"),
+        ({"rendevousIP": "10.0.0.9"}, "rendevousIP"),
+        ({"apiVersion": "v1"}, "apiVersion"),
+        ({"apiVersion": None}, "apiVersion"),
+        ({"metadata": {"name": "dev", "title": "x"}}, "metadata.title"),
+        ({"minimalISO": "true"}, "minimalISO"),
+        *(({"bootArtifactsBaseURL": each}, "bootArtifactsBaseURL") for each in URLS),
+        *(
+            ({"additionalNTPSources": ["a.b", each]}, "additionalNTPSources[1]")
+            for each in ("a_b", "A.b", "", "http://a")
+        ),
+        ({"additionalNTPSources": "a.b"}, "additionalNTPSources"),
+        *(
+            ({"hosts": [HOST | {"rootDeviceHints": each}]}, f"hosts[0].rootDeviceHints.{next(iter(each))}")
+            for each in (
+                {"deviceName": "sda"},
+                {"deviceName": "/dev/disk/by-id/x"},
+                {"wwnWithExtension": "x"},
+                {"minSizeGigabytes": "10"},
+                {"size": 10},
+                {"rotational": "no"},
+            )
+        ),
+        ({"hosts": [HOST | {"bmc": {"user": "x"}}]}, "hosts[0].bmc.user"),
+        ({"hosts": [dict(HOST, interfaces=[port(f"fa:16:3e:00:00:0{n}")]) for n in range(4)]}, "hosts"),
+        ({"hosts": ["x"]}, "hosts[0]"),
     ],
 )
 def test_what_the_agent_based_installer_refuses(tmp_path: Path, changed: dict[str, Any], where: str) -> None:
@@ -134,25 +195,82 @@ def test_hosts_that_it_accepts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("masters", "workers", "where"),
+    "changed",
     [
-        (1, 0, None),
-        (1, 1, "compute"),
-        (2, 0, "controlPlane.replicas"),
-        (5, 2, None),
-        (6, 2, "controlPlane.replicas"),
-        (0, 0, "controlPlane.replicas"),
+        {"rendezvousIP": None, "hosts": [HOST | {"role": "worker", "networkConfig": static("10.0.0.7")}]},
+        {"rendezvousIP": None, "RENDEZVOUSIP": "fd00::9", "apiVersion": "v1alpha1", "minimalISO": True},
+        {"additionalNTPSources": ["10.0.0.1", "fd00::1", "a.b.", 5], "bootArtifactsBaseURL": "http://[fd00::1]:80/x"},
+        {"hosts": [HOST | {"rootDeviceHints": {"DeviceName": "/dev/disk/by-path/x", "minSizeGigabytes": 9}}]},
+        {"hosts": [HOST | {"interfaces": [port("fa16.3e00.0001")], "bmc": {"address": "x"}, "role": ""}]},
     ],
 )
-def test_numbers_of_machines(tmp_path: Path, masters: int, workers: int, where: str | None) -> None:
+def test_what_it_accepts(tmp_path: Path, changed: dict[str, Any]) -> None:
+    agent(tmp_path, **changed)
+    assert not check_file(config(tmp_path), "4.18").findings
+
+
+@pytest.mark.parametrize(
+    ("release", "changed", "where"),
+    [
+        ("4.17", {"minimalISO": True}, "minimalISO"),
+        ("4.14", {"hosts": [HOST | {"BMC": {}}]}, "hosts[0].BMC"),
+        ("4.13", {"bootArtifactsBaseURL": "http://a"}, "bootArtifactsBaseURL"),
+        ("4.19", {"hosts": [HOST | {"role": "arbiter"}]}, "hosts[0].role"),
+        ("4.15", {"hosts": [HOST | {"role": "worker", "networkConfig": {"dns": "10.0.0.9"}}]}, "hosts[0].role"),
+        ("4.16", {"hosts": [HOST | {"role": "worker", "networkConfig": {"dns": "10.0.0.9"}}]}, None),
+        ("4.20", {"hosts": [HOST | {"role": "arbiter"}]}, None),
+        ("4.17", {"hosts": [HOST | {"interfaces": [port("fa-16-3e-00-00-01")], "networkConfig": {}}]}, None),
+    ],
+)
+def test_what_depends_on_the_release(tmp_path: Path, release: str, changed: dict[str, Any], where: str | None) -> None:
+    agent(tmp_path, **changed)
+    one = {"controlPlane": {"name": "master", "replicas": 1}, "compute": [{"name": "worker", "replicas": 0}]}
+    given = config(tmp_path, **(one if release == "4.13" else {}))
+    places = [each.where.rpartition(": ")[2] for each in check_file(given, release).findings]
+    assert places == ([where] if where else [])
+
+
+@pytest.mark.parametrize(
+    ("masters", "workers", "where", "release"),
+    [
+        (1, 0, None, "4.18"),
+        (1, 1, "compute", "4.18"),
+        (2, 0, "controlPlane.replicas", "4.18"),
+        (5, 2, None, "4.18"),
+        (5, 2, "controlPlane.replicas", "4.17"),
+        (3, 2, "controlPlane.replicas", "4.13"),
+        (6, 2, "controlPlane.replicas", "4.18"),
+        (0, 0, "controlPlane.replicas", "4.18"),
+    ],
+)
+def test_numbers_of_machines(tmp_path: Path, masters: int, workers: int, where: str | None, release: str) -> None:
     agent(tmp_path)
     pools = {
         "controlPlane": {"name": "master", "replicas": masters},
         "compute": [{"name": "worker", "replicas": workers}],
     }
-    assert found(check_file(config(tmp_path, **pools), "4.18")) == (
+    assert found(check_file(config(tmp_path, **pools), release)) == (
         {("install-config.refused", where)} if where else set()
     )
+
+
+@pytest.mark.parametrize(
+    ("changed", "where", "release"),
+    [
+        ({"networking": {"networkType": "Calico"}}, "networking.networkType", "4.18"),
+        ({"featureSet": "TechPreviewNoUpgrade"}, "featureSet", "4.18"),
+        ({"featureSet": "TechPreviewNoUpgrade"}, None, "5.0"),
+    ],
+)
+def test_a_cluster_of_one_machine(tmp_path: Path, changed: dict[str, Any], where: str | None, release: str) -> None:
+    agent(tmp_path)
+    one = {"controlPlane": {"name": "master", "replicas": 1}, "compute": [{"name": "worker", "replicas": 0}]}
+    places = {
+        each.where
+        for each in check_file(config(tmp_path, **one, **changed), release).findings
+        if each.status == "error"
+    }
+    assert places == ({where} if where else set())
 
 
 def test_its_file_beside_an_install_config_for_openstack(tmp_path: Path) -> None:
