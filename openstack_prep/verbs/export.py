@@ -82,7 +82,7 @@ def export(
         found = home.of_connection(run) if is_own else run.look(home)
         if found is None:
             raise NotFound(f"project {home.name} does not exist in domain {home.domain}, or is not visible")
-        run = CloudRun(cloud, OwnershipTag(tag or _manager(run, found) or home.name))
+        run = CloudRun(cloud, OwnershipTag(tag or _manager(found) or home.name))
         run.known[home.key] = found
         unread: list[type[Resource]] = []
         standing = scan.everything(run, [home], scan.kinds_of_projects(), jobs=jobs, leave_out=unread.append)
@@ -111,7 +111,7 @@ def _domain_of(cloud: Cloud) -> str:
     return str(cloud.project_domain_name)
 
 
-def _manager(run: CloudRun, project: Observed) -> str | None:
+def _manager(project: Observed) -> str | None:
     """Return the name of the only spec that manages a project, according to its ownership tag."""
     names = OwnershipTag.specs_in(project.record_as(ProjectRecord).tags)
     return names[0] if len(names) == 1 else None

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
+from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule as Rule
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
+from openstack_prep.verbs.export import export
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
-from tests.functional.lab import Lab
+from tests.functional.lab import NODES, Lab
 
 BALANCER = SecurityGroup(name="lb")
 EVERY_WAY = (
@@ -68,6 +70,23 @@ def test_drift_is_mended_and_what_others_made_stays(lab: Lab) -> None:
     assert lab.apply(WEB, BALANCER) == {"security_group_rules/web": "update"}
     assert {22, 80} <= {rule.port_range_min for rule in rules(lab)}
     neutron.delete_security_group_rule(made)  # destroy would refuse to take it along
+
+
+def test_groups_of_others_may_share_a_name(lab: Lab) -> None:
+    """A plan reads all rules and ports of the project, for what the spec no longer declares."""
+    own = (WEB, BALANCER, *NODES, Port(name="vip", network="nodes"))
+    lab.apply(*own)
+    neutron, theirs = lab.admin.network, {"project_id": lab.project_id}
+    one, other = (neutron.create_security_group(name="twin", **theirs) for _ in range(2))
+    rule = {"security_group_id": one.id, "remote_group_id": other.id, "direction": "ingress"}
+    neutron.create_security_group_rule(**rule, **theirs)
+    network = neutron.find_network("nodes", ignore_missing=False, **theirs)
+    port = neutron.create_port(network_id=network.id, security_group_ids=[other.id], **theirs)
+    assert not lab.plan(*own)
+    assert {"security_groups", "networks"} <= export(lab.cloud, lab.project).sections.keys()
+    neutron.delete_port(port)
+    for group in (one, other):
+        neutron.delete_security_group(group)
 
 
 def test_rules_no_longer_declared_go(lab: Lab) -> None:

@@ -131,11 +131,9 @@ class FloatingIP(AsksForAddresses, NetworkResource[FloatingIPRecord]):
         return body
 
     def values(self, run: CloudRun, record: FloatingIPRecord) -> Values:
-        network = run.look(ExternalNetwork(name=self.external_network))
-        same = network is not None and network.id == record.network_id
         return {
             "address": record.address,
-            "external_network": self.external_network if same else record.network_id,
+            "external_network": queries.external_network_name(run, record.network_id),
         }
 
     @classmethod

@@ -242,6 +242,7 @@ def network_name(run: CloudRun, network_id: str, project_id: str) -> str:
 
 
 def external_network_name(run: CloudRun, network_id: str) -> str:
+    """Return the name of an external network, which another one may have, too; the id if it is not visible."""
     return next((each.name for each in external_networks(run) if each.id == network_id), network_id)
 
 

@@ -291,9 +291,9 @@ class Port(NetworkResource[PortRecord]):
         return names | {found.id: name for found, name in made if found is not None}
 
     def _groups(self, run: CloudRun) -> dict[str, str]:
-        """Return the names of the declared groups, by id."""
-        ids = ((run.find_id(self.sibling(SecurityGroup, name)), name) for name in self.security_groups or ())
-        return {group_id: name for group_id, name in ids if group_id}
+        """Return the names of the groups that this run has created, by id."""
+        made = ((run.known.get(self.sibling(SecurityGroup, name).key), name) for name in self.security_groups or ())
+        return {found.id: name for found, name in made if found is not None}
 
     @classmethod
     def in_words(cls, run: CloudRun, record: PortRecord) -> Values:

@@ -331,11 +331,9 @@ class Router(AsksForAddresses, NetworkResource[RouterRecord]):
         return body
 
     def values(self, run: CloudRun, record: RouterRecord) -> Values:
-        network = run.look(ExternalNetwork(name=self.external_network)) if self.external_network else None
-        same = network is not None and network.id == record.gateway_network_id
-        joined = _joined(run, record)
+        network, joined = record.gateway_network_id, _joined(run, record)
         return super().values(run, record) | {
-            "external_network": self.external_network if same else record.gateway_network_id,
+            "external_network": network and queries.external_network_name(run, network),
             "external_fixed_ips": frozenset(record.gateway_addresses),
             "enable_snat": record.enable_snat,
             "routes": frozenset(record.routes),

@@ -191,10 +191,13 @@ class SecurityGroupRules(ByProjectUser):
         """Return the group that a rule admits; ``self`` for its own, which may also be named."""
         return SELF if rule.remote_group == self.name else rule.remote_group
 
-    def _present(self, run: CloudRun, group: GroupRecord) -> dict[str, list[RuleRecord]]:
+    def _remote_names(self, run: CloudRun) -> dict[str, str]:
+        """Return the names of the groups that the rules admit, by id."""
+        return {found.id: name for name, remote in self._remote_groups().items() if (found := run.look(remote))}
+
+    def _present(self, group: GroupRecord, names: Mapping[str, str]) -> dict[str, list[RuleRecord]]:
         """Return the existing rules of a group, by their text in terms of a spec; Neutron may have several per text."""
-        names = {found.id: name for name, remote in self._remote_groups().items() if (found := run.look(remote))}
-        names[group.id] = SELF
+        names = {**names, group.id: SELF}
         present: dict[str, list[RuleRecord]] = {}
         for rule in group.security_group_rules:
             remote = rule.remote_group_id
@@ -207,7 +210,11 @@ class SecurityGroupRules(ByProjectUser):
     def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         groups = SecurityGroup.find(run, [each.group for each in wanted])
         pairs = ((each, groups.get(each.group.key)) for each in wanted)
-        return {each.key: each._observed(run, group.record_as(GroupRecord)) for each, group in pairs if group}
+        return {
+            each.key: each._observed(run, group.record_as(GroupRecord), each._remote_names(run))
+            for each, group in pairs
+            if group
+        }
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
@@ -220,16 +227,16 @@ class SecurityGroupRules(ByProjectUser):
                 declared_rule(rule, group.id, names, OwnershipTag.strip(rule.description)) for rule in rules
             )
             declared = cls(name=group.name, rules=tuple(filter(None, declarations)), **cls.placing(owner))
-            seen = declared._observed(run, group)
+            seen = declared._observed(run, group, names)  # of groups that share a name, none can be looked for
             yield declared, replace(seen, ours=has_any_of(run.ownership.spec, group))
 
-    def _observed(self, run: CloudRun, group: GroupRecord) -> Observed:
+    def _observed(self, run: CloudRun, group: GroupRecord, names: Mapping[str, str]) -> Observed:
         """Return the rules of this spec, and the declared ones that others have created by hand.
 
         A rule that only other specs own goes with them, so it is missing as long as this spec has not recorded it.
         """
         declared, values, ids = self._declared(), set(), set()
-        for words, rules in self._present(run, group).items():
+        for words, rules in self._present(group, names).items():
             owners = [owners_of(group, rule) for rule in rules]
             if any(run.ownership.spec in each for each in owners) or (words in declared and frozenset() in owners):
                 values.add(words)
@@ -249,12 +256,12 @@ class SecurityGroupRules(ByProjectUser):
         group = run.look(self.group)
         if group is None:
             raise NotFound(f"{self.group.key} exists neither in the spec nor in the cloud")
-        return self.update(run, self._observed(run, group.record_as(GroupRecord)), ())
+        return self.update(run, self._observed(run, group.record_as(GroupRecord), self._remote_names(run)), ())
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         """Add the missing rules with one request, join those of other specs, and leave those no longer declared."""
         group = observed.record_as(GroupRecord)
-        declared, present = self._declared(), self._present(run, group)
+        declared, present = self._declared(), self._present(group, self._remote_names(run))
         missing = [rule for words, rule in declared.items() if words not in present]
         cloud, owner = run.creator_of(self.owner)
         if missing:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.verbs import export
-from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, failure, port_row, without
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, failure, port_row, subnet_row, without
 from tests.unit.texts import contains
 
 NEUTRON = "http://neutron/v2.0"
@@ -117,6 +118,15 @@ def test_what_only_users_of_a_project_can_list_is_a_comment(lab: requests_mock.M
     assert not any("application_credential" in each for each in said)
 
 
+def test_a_project_is_exported_without_those_of_others(lab: requests_mock.Mocker) -> None:
+    lab.get(f"{IDENTITY}/projects?name=far", json={"projects": [{"id": "p2", "name": "far", "enabled": True}]})
+    for project in ("p2", ADMIN_PROJECT):
+        networks = [{"id": "n1", "name": f"of-{project}", "project_id": project}]
+        lab.get(f"{NEUTRON}/networks?project_id={project}", json={"networks": networks})
+    said = export.export(Cloud(connection()), Project(name="far")).sections
+    assert [each["name"] for each in said["networks"]] == ["of-p2"]
+
+
 def test_a_part_is_selected_by_name_and_kind(lab: requests_mock.Mocker) -> None:
     lab.get(GROUPS, json={"security_groups": [group(), group(id="g2", name="web")]})
     lab.get(f"{NEUTRON}/networks", json={"networks": [{"id": "n1", "name": "web-net"}]})
@@ -150,10 +160,55 @@ def test_rules_are_exported_with_their_fields(lab: requests_mock.Mocker) -> None
     made = rule | {"id": "r2", "direction": "egress", "protocol": None, "remote_ip_prefix": None}
     made |= {"port_range_min": None, "port_range_max": None}
     lab.get(GROUPS, json={"security_groups": [group(security_group_rules=[rule | {"security_group_id": "g1"}, made])]})
-    (said,) = export.export(Cloud(connection()), HOME).sections["security_groups"]
-    assert said["rules"] == [
-        {"ethertype": "IPv4", "protocol": "tcp", "ports": "22-22", "remote_ip_prefix": "10.0.0.0/8"}
-    ]
+    for part in ({}, {"kinds": ["security_group"]}):
+        (said,) = export.export(Cloud(connection()), HOME, **part).sections["security_groups"]
+        assert said["rules"] == [
+            {"ethertype": "IPv4", "protocol": "tcp", "ports": "22-22", "remote_ip_prefix": "10.0.0.0/8"}
+        ]
+
+
+def test_a_group_whose_rule_admits_a_twin_is_left_out(lab: requests_mock.Mocker) -> None:
+    rule = {"id": "r1", "direction": "ingress", "ethertype": "IPv4", "protocol": None, "description": ""}
+    rule |= {"port_range_min": None, "port_range_max": None, "remote_ip_prefix": None, "remote_group_id": "g2"}
+    twins = [group(id=each, name="twin") for each in ("g2", "g3")]
+    lab.get(GROUPS, json={"security_groups": [group(security_group_rules=[rule]), *twins]})
+    lab.get(f"{NEUTRON}/networks", json={"networks": [{"id": "n1", "name": "net"}]})
+    lab.get(f"{NEUTRON}/ports", json={"ports": [port_row(id="p1", name="vip", security_groups=["g3"])]})
+    said = export.export(Cloud(connection()), HOME)
+    assert said.sections.keys() == {"name", "project", "networks"}
+    left = ["security_group/db", "security_group/twin g2", "security_group/twin g3", "port/vip"]
+    assert [each.partition(":")[0] for each in said.unsaid] == left
+
+
+def test_external_networks_may_share_a_name(lab: requests_mock.Mocker) -> None:
+    """Which spec declares a router or floating IP on one of them has to rename it; all others need not care."""
+    external = [{"id": each, "name": "external", "router:external": True} for each in ("e1", "e2")]
+    lab.get(f"{NEUTRON}/networks?router:external=True", json={"networks": external})
+    gateway = {"network_id": "e1", "enable_snat": True, "external_fixed_ips": []}
+    router = {"id": "r1", "name": "router", "external_gateway_info": gateway, "routes": [], "project_id": ADMIN_PROJECT}
+    lab.get(f"{NEUTRON}/routers", json={"routers": [router]})
+    floating = {"id": "f1", "floating_ip_address": "192.0.2.9", "floating_network_id": "e2", "port_id": None}
+    lab.get(f"{NEUTRON}/floatingips", json={"floatingips": [floating]})
+    said = export.export(Cloud(connection()), HOME).sections
+    assert [each["external_network"] for each in (*said["routers"], *said["floating_ips"])] == ["external"] * 2
+
+
+def test_lists_are_exported_as_lists(lab: requests_mock.Mocker) -> None:
+    route = {"destination": "10.9.0.0/16", "nexthop": "10.0.0.9"}
+    pool = {"start": "10.0.0.10", "end": "10.0.0.99"}
+    row = subnet_row(id="s1", name="sub", dns_nameservers=["10.0.0.2"], host_routes=[route], allocation_pools=[pool])
+    lab.get(f"{NEUTRON}/networks", json={"networks": [{"id": "n1", "name": "net"}]})
+    lab.get(f"{NEUTRON}/subnets", json={"subnets": [row]})
+    (said,) = export.export(Cloud(connection()), HOME).sections["subnets"]
+    assert said == {
+        "name": "sub",
+        "network": "net",
+        "cidr": "10.0.0.0/24",
+        "gateway_ip": False,
+        "dns_nameservers": ["10.0.0.2"],
+        "host_routes": [route],
+        "allocation_pools": ["10.0.0.10-10.0.0.99"],
+    }
 
 
 def test_the_spec_has_the_name_of_the_only_one_that_manages_the_project(lab: requests_mock.Mocker) -> None:
@@ -168,6 +223,10 @@ def test_what_no_spec_can_declare_is_a_comment(lab: requests_mock.Mocker) -> Non
     lab.get("http://nova/v2.1/servers", json={"servers": [server]})
     said = export.export(Cloud(connection()), HOME).unsaid
     assert [each for each in said if each.startswith("server ")] == ["server web s1"]
+    volume = {"id": "v1", "name": "data", "status": "available"}
+    lab.get(re.compile("^http://cinder/v3/volumes"), json={"volumes": [volume]})
+    said = export.export(Cloud(connection()), HOME).unsaid
+    assert [each for each in said if each.startswith(("server ", "volume "))] == ["server web s1", "volume data v1"]
 
 
 def test_a_project_is_exported_with_what_differs_from_a_new_one(lab: requests_mock.Mocker) -> None:

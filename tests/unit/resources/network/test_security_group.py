@@ -13,7 +13,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Context, OwnershipTag, Resource, Step
 from openstack_prep.core.plan import Plan, Report
-from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule as Rule
 from openstack_prep.spec import spec_of
 from tests.unit.conftest import connection, failure, sent
@@ -193,6 +193,19 @@ def test_a_rule_that_another_spec_owns_is_recorded_and_not_added(run: CloudRun, 
     assert not neutron.rule_posts.called
     assert any(each.startswith("lab~") for each in neutron.tags()), neutron.tags()
     assert not pending(group)
+
+
+def test_groups_of_others_may_share_a_name(run: CloudRun, neutron: Neutron) -> None:
+    """A rule that admits one of them is read for what the spec no longer declares."""
+    neutron.group(
+        rules=[neutron.rule(OURS, remote_group_id="twin-id"), neutron.rule(THEIRS, remote_group_id="lone-id")]
+    )
+    for name, group in (("twin", "twin-id"), ("twin", "other-id"), ("lone", "lone-id")):
+        neutron.group(group.removesuffix("-id"), THEIRS)["name"] = name
+    found = {each.name: (each, observed) for each, observed in SecurityGroupRules.scan(run, None) if observed.ours}
+    ((rules, observed),) = found.values()
+    assert {each.remote_group for each in rules.rules} == {"twin", "lone", None}
+    assert {"ingress IPv4 any from twin", "ingress IPv4 any from lone"} < observed.values["rules"]
 
 
 def test_our_own_group_goes_with_its_rules(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
