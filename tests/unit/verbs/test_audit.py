@@ -8,15 +8,17 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.errors import PlanRefused
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import Description, Entry, digest
 from openstack_prep.core import planner
-from openstack_prep.core.model import Observed
+from openstack_prep.core.model import Observed, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.planner import UNDECLARED
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.compute.server_group import ServerGroup
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import UNRECORDED, RoleAssignment
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.network.declared_port import Port
@@ -24,7 +26,7 @@ from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.spec import Spec
-from openstack_prep.verbs.audit import Drift, DriftCode, _of_plan, audit
+from openstack_prep.verbs.audit import Drift, DriftCode, _of_plan, audit, hidden_stacks
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, default_group, port_row, without
 from tests.unit.texts import expect_error
 
@@ -259,6 +261,23 @@ def test_stacks_of_a_project_without_a_connection(
     assert found[0].what.partition(" ")[0] == "k1"
     assert found[0].what.endswith(f"spec {owner}") == bool(owner)
     assert [each.partition(":")[0] for each in found.left_out] == ["every application_credential", "every object_store"]
+
+
+def test_stacks_of_the_connections_own_project_are_no_hidden_ones(cloud: requests_mock.Mocker) -> None:
+    """The kind itself lists them."""
+    stack = {"id": "k1", "stack_name": "web", "stack_status": "CREATE_COMPLETE", "project": ADMIN_PROJECT}
+    listed = cloud.get(re.compile("^http://heat/v1/admin-project/stacks"), json={"stacks": [stack]})
+    run = CloudRun(Cloud(connection()), OwnershipTag("lab"))
+    assert hidden_stacks(run, None) == ()
+    assert not listed.called
+
+
+def test_a_project_that_is_disabled_is_named(cloud: requests_mock.Mocker) -> None:
+    lab = {"id": ADMIN_PROJECT, "name": "lab", "domain_id": "default", "tags": ["openstack-prep:lab"], "enabled": False}
+    cloud.get(f"{IDENTITY}/projects?name=lab", json={"projects": [lab]})
+    assert ("project/lab", "disabled") in drift(Project(name="lab"))
+    assert ("project/lab", "disabled") in drift(Project(name="lab", enabled=False))
+    assert drift(Project(name="lab", enabled=True)) == {("project/lab", "changed")}
 
 
 def test_stacks_that_nobody_may_list_are_left_out(cloud: requests_mock.Mocker) -> None:

@@ -10,7 +10,7 @@ import pytest
 import requests_mock
 
 import openstack_prep as prep
-from openstack_prep.base.errors import LeaseHeld, NotAllowed, PlanRefused
+from openstack_prep.base.errors import LeaseHeld, LeaseLost, NotAllowed, PlanRefused
 from openstack_prep.cloud import lease
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
@@ -22,7 +22,7 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.network import Network
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, exclusion
-from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, default_group, failure
+from tests.unit.conftest import ENDPOINTS, IDENTITY, LEASE, connection, default_group, failure
 from tests.unit.texts import Wording
 
 SPEC = Spec("lab", (Flavor(name="master", vcpus=4, ram=16384, disk=25),))
@@ -112,6 +112,37 @@ def test_nobody_has_agreed_to_a_plan_with_refusals(cloud: Cloud, flavors: list[R
     taken_and_released(group)
     with pytest.raises(PlanRefused, match="--allow-replace"):
         prep.apply(cloud, plan)
+
+
+def test_a_plan_without_steps_is_planned_again_once_it_was_carried_out(
+    cloud: Cloud, flavors: list[Row], group: Row
+) -> None:
+    prep.apply(cloud, SPEC)
+    plan = prep.plan(cloud, SPEC)
+    assert prep.apply(cloud, plan).changed == ()
+    flavors.clear()
+    api.apply(cloud, plan, agreed=False).raise_for_failures()
+    assert [each["name"] for each in flavors] == ["master"]
+
+
+def test_a_run_that_has_lost_its_lease_writes_nothing_more(
+    services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], group: Row, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Suspended for long, such as a laptop, while another run takes the lease."""
+    two = Spec("lab", (*SPEC.resources, Flavor(name="other", vcpus=4, ram=16384)))
+
+    def create(request: Any, context: Any) -> Row:
+        held(group)
+        later = lease.now() + lease.DURATION
+        monkeypatch.setattr(lease, "now", lambda: later)
+        return {"flavor": {"id": "f1", **request.json()["flavor"]}}
+
+    created = services.post(f"{ENDPOINTS['compute']}/flavors", json=create)
+    report = prep.apply(cloud, two, jobs=1)
+    assert [each.status for each in report.results] == [Status.DONE, Status.FAILED]
+    assert isinstance(report.failed[0].error, LeaseLost)
+    assert created.call_count == 1
+    assert Description.read(group["description"]).of_spec(THEIRS.spec) == THEIRS
 
 
 # --- a project that the plan creates, in which the lease will lie ---------------------------
@@ -282,6 +313,19 @@ def test_the_lease_lies_in_the_project_of_the_resources(
     services.get(f"{IDENTITY}/projects", json={"projects": []})
     seen = exclusion.look(run, "lab", resources)
     assert (seen.project and seen.project.key.name, seen.declared) == (project, declared)
+
+
+def test_what_is_left_of_an_absent_project_is_destroyed_without_a_lease(
+    services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], group: Row, projects: list[Row]
+) -> None:
+    services.get(f"{IDENTITY}/projects/project", **failure(404))
+    services.delete(LEASE, status_code=204)
+    prep.apply(cloud, SPEC)
+    flavors[0]["description"] = "[openstack-prep:lab/master]"
+    before = len(written(services))
+    prep.destroy(cloud, NEW).raise_for_failures()
+    assert flavors == []
+    assert set(written(services)[before:]) == {"DELETE flavors", "DELETE security-groups"}  # the group of the project
 
 
 def test_a_project_is_deleted_last_with_the_lease_in_it(

@@ -412,6 +412,15 @@ def test_one_of_another_shape(kept: Path, changes: dict[str, Any], place: str) -
     assert mistake.where == f"{kept}: {place}"
 
 
+def test_one_that_is_nested_too_deeply(kept: Path) -> None:
+    steps: list[Any] = []
+    for _ in range(100_000):
+        steps = [steps]
+    with pytest.raises(SpecError) as caught:
+        SavedPlan(kept, {**json.loads(kept.read_text()), "steps": steps})
+    assert [each.where for each in caught.value.mistakes] == [str(kept)]
+
+
 def test_one_that_is_not_there(tmp_path: Path, wording: Wording) -> None:
     with pytest.raises(SpecError) as caught:
         SavedPlan(tmp_path / "gone.plan")

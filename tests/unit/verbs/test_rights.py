@@ -186,8 +186,8 @@ def test_a_login_that_nobody_has_is_foreseen(login: Login, services: requests_mo
     cloud = login("admin")
     plan = planner.plan_apply("lab", [Project(name="p"), Network(name="n", project="p"), kind], {})
     run = CloudRun(cloud, OwnershipTag("lab"))
-    assert [(each.keys, each.code) for each in rights.missing_logins(run, plan)] == [
-        ((kind.key,), "access.missing-login")
+    assert [(each.keys, each.code, each.fix) for each in rights.missing_logins(run, plan)] == [
+        ((kind.key,), "access.missing-login", rights.DECLARE_USER)
     ]
     actor = Actor(User(name="u"), Secret("w"), "Default", Project(name="p"))
     for able in (

@@ -73,6 +73,17 @@ def test_each_that_changes_is_noticed(folder: Path, name: str) -> None:
     assert {each for each in READ if before[each] != after[each]} == {name}
 
 
+def test_an_included_file_that_changes_is_noticed(folder: Path) -> None:
+    (folder / "spec.yaml").write_text(f"include: [parts/more.yaml]\n{SPEC}")
+    (folder / "parts").mkdir()
+    (folder / "parts/more.yaml").write_text("networks: [{name: n}]\n")
+    before = fingerprints(load_spec(folder / "spec.yaml"), planned(folder), SALT)
+    (folder / "parts/more.yaml").write_text("networks: [{name: m}]\n")
+    after = fingerprints(load_spec(folder / "spec.yaml"), planned(folder), SALT)
+    assert before.keys() == after.keys()
+    assert {each for each in before if before[each] != after[each]} == {"parts/more.yaml"}
+
+
 def test_files_of_this_machine_are_known_before_anything_is_read(folder: Path) -> None:
     found = local_files(load_spec(folder / "spec.yaml"))
     assert {os.path.relpath(each, folder) for each in found} == READ
