@@ -47,6 +47,7 @@ TEXTS = frozenset(
 )
 """Fields with lists, and with lists of texts, in lowercase letters (types of pkg/types at 5.0)."""
 MAPS = ("metadata.labels", "metadata.annotations")
+POD_NETWORKS = ("networking.clusterNetwork", "networking.clusterNetworks")  # the new name goes first
 META = ("kind", "metadata", *({f"metadata.{name}".lower() for name in OBJECT_META} - {*MAPS}))
 TIMES = ("metadata.creationTimestamp", "metadata.deletionTimestamp")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")  # time.RFC3339 of Go
@@ -162,16 +163,24 @@ def _no_proxy(document: Raw, release: int) -> Iterator[Mistake]:
 
 
 def _host_prefixes(document: Raw, release: int) -> Iterator[Mistake]:
-    networks = value_of(document, "networking.clusterNetwork")
-    of_v4 = [each for each in networks if ":" not in str(value_of(each, "cidr"))] if isinstance(networks, list) else []
-    if len({value_of(each, "hostPrefix") for each in of_v4}) > 1 and release in releases.ONE_HOST_PREFIX:
-        where = "networking.clusterNetwork[].hostPrefix"
-        yield Mistake(where, "differs between IPv4 networks", "write the same for all of them")
-    for index, each in enumerate(networks if isinstance(networks, list) else ()):
-        length = value_of(each, "hostPrefix")
-        if ":" in str(value_of(each, "cidr")) and length not in (None, 0, HOST_PREFIX_IPV6):
-            where = f"networking.clusterNetwork[{index}].hostPrefix"
-            yield Mistake(where, f"is {length}", f"write {HOST_PREFIX_IPV6}, the only one for IPv6, or leave it out")
+    path = next((each for each in POD_NETWORKS if value_of(document, each)), POD_NETWORKS[0])
+    networks = value_of(document, path)
+    lengths = [_host_prefix(each) for each in networks] if isinstance(networks, list) else []
+    if len({length for version, length in lengths if version == 4}) > 1 and release in releases.ONE_HOST_PREFIX:
+        yield Mistake(f"{path}[].hostPrefix", "differs between IPv4 networks", "write the same for all of them")
+    for index, (version, length) in enumerate(lengths):
+        if version == 6 and length not in (None, 0, HOST_PREFIX_IPV6):
+            fix = f"write {HOST_PREFIX_IPV6}, the only one for IPv6, or leave it out"
+            yield Mistake(f"{path}[{index}].hostPrefix", f"is {length}", fix)
+
+
+def _host_prefix(network: object) -> tuple[int, object]:
+    """Return the IP version of a network of pods and its host prefix (convertNetworking)."""
+    version = 6 if ":" in str(value_of(network, "cidr")) else 4
+    length, rest = value_of(network, "hostPrefix"), value_of(network, "hostSubnetLength")
+    if not length and isinstance(rest, int) and rest:
+        length = (32 if version == 4 else 128) - rest
+    return version, length
 
 
 def _ovn_config(document: Raw, release: int) -> Iterator[Mistake]:
