@@ -184,6 +184,11 @@ class Cloud(OwnToken):
         received = self._received[1] if self._received else time.monotonic()
         return cast(datetime, access.issued) + timedelta(seconds=time.monotonic() - received)
 
+    @property
+    def expires(self) -> datetime:
+        """When the token ends by which it is logged in now."""
+        return cast(datetime, self._access().expires)
+
     def _access(self) -> Any:
         try:
             access = cast(Any, self.session.auth).get_access(self.session)

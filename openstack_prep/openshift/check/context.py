@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -38,6 +39,8 @@ class CheckContext:
     """The install-config.yaml; the installer will be run with its folder as --dir."""
     hosts: Path = Path("/etc/hosts")
     """The hosts file of the machine that the installer will run on."""
+    token_expires: datetime | None = None
+    """When the token of the entry ends; None of an entry without one."""
     installer: Path | None = None
     """An openshift-install that tells which image belongs to it."""
     seconds: float = 10.0

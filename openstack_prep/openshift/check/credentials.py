@@ -26,6 +26,15 @@ def credentials(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield why this credential does not suit a cluster."""
     where = f"clouds.yaml: {context.cloud.name}"
     yield from _reading(context, where)
+    if context.token_expires is not None:
+        yield Diagnostic(
+            code="credential.expires",
+            where=where,
+            what=f"is a token that expires at {context.token_expires:%Y-%m-%dT%H:%M:%S} (UTC)",
+            why=f"{COPIED}: afterwards the cluster cannot log in",
+            fix=create_credential(context),
+        )
+        return
     if context.cloud.application_credential_id is None:
         if context.release >= SINCE:
             yield _password(context, where)

@@ -18,7 +18,7 @@ from openstack_prep.cloud.connection import connect_entry
 from openstack_prep.openshift.check import check, services, tls, without_cloud
 from openstack_prep.openshift.check.context import READER, CheckContext
 from openstack_prep.openshift.check.entry import entry
-from openstack_prep.openshift.clientconfig import InstallerEntry, find_entry, for_client
+from openstack_prep.openshift.clientconfig import InstallerEntry, Login, find_entry, for_client
 from openstack_prep.openshift.install_config import (
     FileContents,
     InstallConfigFields,
@@ -112,7 +112,8 @@ def preflight(
         mine = find_entry(cluster.cloud, clouds_file)
         of_entry = list(entry(cluster.cloud, clouds_file))
         found = [*_of_document(given, cluster, contents), *fips(cluster), *of_entry]
-        if mine is not None and not fatal(of_entry):
+        blocking = [each for each in of_entry if mine is None or not _is_token(mine, each)]
+        if mine is not None and not fatal(blocking):
             found += _of_cloud(mine, cluster, contents, path, installer, hosts, jobs)
     return _verdict(path, given, cluster, found)
 
@@ -229,8 +230,22 @@ def _of_cloud(
         )
         return [refused]
     run = CloudRun(cloud, READER)
-    context = CheckContext(run=run, cluster=cluster, contents=contents, path=path, hosts=hosts, installer=installer)
+    expires = cloud.expires if Login.of(mine.settings).is_token else None
+    context = CheckContext(
+        run=run,
+        cluster=cluster,
+        contents=contents,
+        path=path,
+        hosts=hosts,
+        token_expires=expires,
+        installer=installer,
+    )
     return [*found, *check(context, jobs=jobs)]
+
+
+def _is_token(mine: InstallerEntry, found: Diagnostic) -> bool:
+    """Whether a finding is about a token, by which one can log in nevertheless."""
+    return found.code == "credential.short-lived" and Login.of(mine.settings).is_token
 
 
 def fatal(found: Iterable[Diagnostic]) -> bool:

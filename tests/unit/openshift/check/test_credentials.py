@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,6 +41,14 @@ def test_a_password_is_a_warning_where_there_is_something_better(project: Projec
     assert found.code == "credential.password"
     assert contains(found.fix, "application credential create dev  #")
     assert project.found(credentials, release="4.11") == []
+
+
+def test_a_token_is_no_password_and_its_end_is_known(project: Project) -> None:
+    context = project.context()
+    (found,) = credentials(replace(context, token_expires=datetime(2026, 11, 26, 18, 30, tzinfo=UTC)))
+    assert (found.code, found.status) == ("credential.expires", "error")
+    assert "2026-11-26T18:30:00" in found.what
+    assert "application credential create" in found.fix
 
 
 def test_releases_before_4_12_take_none(project: Project, wording: Wording) -> None:

@@ -120,3 +120,13 @@ def test_as_data(clouds_yaml: Path, missing: str) -> None:
     data = verdict(clouds_yaml.parent).data()
     assert data["errors"] == 1
     assert set(data["findings"][0]) == {"code", "status", "where", "what", "why", "fix"}
+
+
+def test_a_token_is_tried_although_it_is_short_lived(clouds_yaml: Path, services: requests_mock.Mocker) -> None:
+    auth = {"auth_url": IDENTITY, "token": "hush", "project_id": "p1"}
+    clouds = {"lab": {"auth": auth, "auth_type": "v3token", "region_name": "one"}}
+    clouds_yaml.write_text(yaml.safe_dump({"clouds": clouds}))
+    services.post(f"{IDENTITY}/auth/tokens", **failure(401))
+    found = verdict(clouds_yaml.parent, cloud="lab")
+    assert [each.code for each in found.findings] == ["credential.short-lived", "login.failed"]
+    assert "hush" not in "".join(map(str, found.findings))
