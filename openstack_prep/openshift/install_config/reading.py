@@ -12,6 +12,8 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+import yaml
+
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.formats.yaml_text import one_line
 from openstack_prep.base.raw import Raw
@@ -237,24 +239,22 @@ def _deprecated(here: str, field: Field, spelling: Spelling, release: int, value
     return Deprecated(here, f"is deprecated {since}", _replacement(spelling, newer, value))
 
 
-def _replacement(old: Spelling, new: Spelling, value: object) -> str:
+def _replacement(old: Spelling, new: Spelling, value: Any) -> str:
     """Return what to write in place of a value under an old name: its key, or the key with the value's new form."""
     folders = old.path.split(".")[:-1]
     steps = [each.removesuffix("[]") for each in new.path.split(".")[len(folders) :]]
-    if (old.form, old.single) == (new.form, new.single):
-        written = value
-        if len(steps) == 1:
-            return f"rename it to {steps[0]}"
-    else:
-        try:
-            given = old.given(value)
-            written = new.shaped(_as_objects(given) if new.form else given)
-        except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):  # reported when the value is read
-            return f"write {new.path}"
-    for step in reversed(steps):
-        written = {step: written}
-    assert isinstance(written, dict)
-    return f"write {one_line(written).removeprefix('{').removesuffix('}')} in its place"
+    same = (old.form, old.single) == (new.form, new.single)
+    if same and len(steps) == 1:
+        return f"rename it to {steps[0]}"
+    try:
+        given = value if same else old.given(value)
+        written: Any = given if same else new.shaped(_as_objects(given) if new.form else given)
+        for step in reversed(steps):
+            written = {step: written}
+        text = one_line(written)
+    except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError, yaml.YAMLError):
+        return f"write {new.path}"  # the value is of another kind: reported when it is read
+    return f"write {text.removeprefix('{').removesuffix('}')} in its place"
 
 
 def _as_objects(given: Any) -> Any:
