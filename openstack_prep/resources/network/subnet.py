@@ -358,13 +358,13 @@ class Subnet(NetworkResource[SubnetRecord]):
 
 
 def is_host(address: str, cidr: str) -> bool:
-    """Whether a port may have an address of a network (Neutron 29.0.0, ipam/utils.py, check_subnet_ip).
+    """Whether a port of no device may have an address of a network (Neutron 29.0.0, ipam/utils.py, check_subnet_ip).
 
-    That of an IPv6 network itself is for routers alone. netaddr knows no broadcast address of two addresses or one.
+    That of an IPv6 network itself is for such ports and routers. netaddr has no broadcast address of two addresses.
     """
     whole, given = ipaddress.ip_network(cidr), ipaddress.ip_address(address)
-    ends = {whole.network_address} if whole.version == 6 or whole.num_addresses <= 2 else {whole[0], whole[-1]}
-    return given in whole and given not in ends
+    ends = {whole[0], whole[-1]} if whole.num_addresses > 2 else {whole[0]}
+    return given in whole and (whole.version == 6 or given not in ends)
 
 
 def default_gateway(whole: _Network) -> _Address:
