@@ -269,6 +269,13 @@ class NeedsQuota(Protocol):
         """Return, by the spec's names of quotas, what a new one takes, or what these changes of an existing one add."""
 
 
+class ListsUnchecked(Protocol):
+    """A kind with values that only its service can judge."""
+
+    def list_unchecked(self, run: Any, changes: Sequence[Change] | None) -> Iterable[str]:
+        """Yield what no plan knows of a new one, or of these changes of an existing one, by what was read before."""
+
+
 class ListsWarnings(Protocol):
     """A kind that warns about valid settings."""
 

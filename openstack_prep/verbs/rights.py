@@ -20,6 +20,7 @@ from openstack_prep.cloud.cloud_run import BY_PASSWORD, DECLARE_USER, NO_TRUSTS,
 from openstack_prep.cloud.entries import ADMINISTRATOR
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
+from openstack_prep.core.resource import ListsUnchecked, supports
 from openstack_prep.core.twin import Twin
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.spec.sections import Clouds
@@ -41,6 +42,9 @@ WITHOUT = {
     "load-balancer_observer",
 }
 """Roles that no default policy gives one of these rights, in lower case."""
+READING = {"reader", "observer", "load-balancer_observer"}
+"""Roles that by default allow no change of anything in a project, except of what belongs to the user."""
+OF_USER = ("keypair", "application_credential")
 MANAGER = "manager"
 """Role that the default policies give some of these rights: of a domain in Keystone, of a project in Neutron."""
 OF_MANAGER = {
@@ -134,11 +138,32 @@ def doubtful(cloud: Cloud, plan: Plan, clouds: Clouds, run: CloudRun | None = No
     if clouds.custom_policies:
         yield from (f"{each.where}: {each.what}" for each in _missing(cloud, plan))
         yield from (f"{each.where}: {each.what}" for each in (_missing_trusts(run, plan) if run else ()))
+    if run and (steps := [each for each in plan.pending if _is_of_project(each)]):
+        acting = run.find_tenant(None) or cloud
+        if acting.roles and READING.issuperset(map(str.lower, acting.roles)):
+            has = f"user {acting.user[0]} (entry {acting.name}) has only the roles {', '.join(sorted(acting.roles))}"
+            yield f"{', '.join(str(each.key) for each in steps)}: by default, this needs the role member; {has}"
     for step in plan.pending:
         for field, right in _needed(step):
             if who := _restricted(cloud, right):
                 yield f"{step.key}: {field} needs the right {right}, by default that of role admin; {who}"
                 break
+
+
+POLICIES = "policies of this cloud, which may differ from the defaults"
+
+
+def not_checked(cloud: Cloud, plan: Plan, run: CloudRun) -> Iterator[str]:
+    """Yield what the steps of a plan need and no plan knows: values that only services judge, and policies."""
+    pending = [each for each in plan.pending if each.resource.needs_cloud]
+    for step in pending:
+        is_new = step.action in (Action.CREATE, Action.REPLACE)
+        concerned = not isinstance(step.resource, Twin) and (is_new or step.action in (Action.UPDATE, Action.ADOPT))
+        if concerned and supports(step.resource, ListsUnchecked):
+            texts = step.resource.list_unchecked(run, None if is_new else step.changes)
+            yield from (f"{text} ({step.key})" for text in texts)
+    if pending and cloud.roles and "admin" not in map(str.lower, cloud.roles):
+        yield POLICIES
 
 
 def warn_of_missing_rights(plan: LivePlan) -> LivePlan:
@@ -155,6 +180,11 @@ def _restricted(cloud: Cloud, right: str) -> str | None:
     if not has or not without.issuperset(map(str.lower, has)):
         return None
     return f"user {cloud.user[0]} (entry {cloud.name}) has only the roles {', '.join(has)}"
+
+
+def _is_of_project(step: Step) -> bool:
+    resource = step.resource
+    return isinstance(resource, InProject) and resource.needs_cloud and step.key.kind not in OF_USER
 
 
 def _needed(step: Step) -> Iterator[tuple[str, str]]:

@@ -36,7 +36,7 @@ from openstack_prep.resources.lists.installer_names import Role
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.port import ports_of
-from openstack_prep.resources.network.port_addresses import multicast_mistakes, multicast_obstacle
+from openstack_prep.resources.network.port_addresses import multicast_mistakes, multicast_obstacle, unchecked_pairs
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.orchestration.existing import Existing
 from openstack_prep.resources.orchestration.stack_outputs import ports_in, servers_of
@@ -480,6 +480,11 @@ class AddressPairs(PortChoice):
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
         yield from self._blocked(run, _without_ours(observed)).values()
+
+    def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterable[str]:
+        shares = self.shares(run)
+        number = max((len(each.pairs()) for each in shares if not each.right), default=0)
+        return unchecked_pairs(number, (each.port for each in shares))
 
     def list_warnings(self, context: Context) -> Iterable[str]:
         return multicast.warnings(sorted(self.given))

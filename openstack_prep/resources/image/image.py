@@ -33,6 +33,9 @@ SAID = ("disk_format", "container_format", "visibility", "min_disk", "min_ram", 
 """Fields that Glance reports in the same form as a spec."""
 
 
+USUAL_NUMBER = 128
+"""Default of image_tag_quota and image_property_quota."""
+OWN_PROPERTIES = len((SPEC, NAME, ID))
 EARLY_TAG = (
     "not managed: its ownership tag is from 1.0.0rc1 or earlier, and copies of an image carry that, too; "
     "to manage it, set adopt: permanently"
@@ -233,6 +236,13 @@ class Image(ImageFields):
             yield self.mistake(
                 "has no checksum in Glance, so its content cannot be verified later", "upload the image again"
             )
+
+    def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterator[str]:
+        """Yield numbers beyond the defaults of Glance, which shows its limits to nobody (33.0.0, common/config.py)."""
+        for name, own in (("tags", 0), ("properties", OWN_PROPERTIES)):
+            number = len(getattr(self, name) or ()) + own
+            if number > USUAL_NUMBER:
+                yield f"{number} {name} of one image (Glance allows {USUAL_NUMBER} by default)"
 
     # --- the verbs ------------------------------------------------------------------------
 

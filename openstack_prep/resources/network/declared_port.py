@@ -32,7 +32,7 @@ from openstack_prep.resources.lists.neutron_records import AddressPair, NetworkR
 from openstack_prep.resources.lists.queries import forwardings_to
 from openstack_prep.resources.network import reserved_ports
 from openstack_prep.resources.network.network import Network, subnets_on
-from openstack_prep.resources.network.neutron import NetworkResource, changed, unchanged
+from openstack_prep.resources.network.neutron import NetworkResource, changed, is_new_value, unchanged
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.port_addresses import (
     PortAddress,
@@ -43,6 +43,7 @@ from openstack_prep.resources.network.port_addresses import (
     multicast_obstacle,
     pairs_of,
     recorded,
+    unchecked_pairs,
 )
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.subnet import COMPUTED, Subnet, is_host
@@ -384,6 +385,11 @@ class Port(NetworkResource[PortRecord]):
             if port.mac_address == self.mac_address:
                 what = f"{self.mac_address} is the MAC address of {reserved_ports.shown(port)} on the network"
                 yield self.mistake(what, "choose another one, or leave it out", Code.ADDRESS_IN_USE, "mac_address")
+
+    def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterable[str]:
+        is_new = is_new_value("allowed_address_pairs", changes)
+        number = len({*(self.allowed_address_pairs or ())}) if is_new else 0
+        return unchecked_pairs(number, ports_of(run, run.find_project_id(self.owner)))
 
     def list_warnings(self, context: Context) -> Iterable[str]:
         return multicast.warnings(each.address for each in self.allowed_address_pairs or ())

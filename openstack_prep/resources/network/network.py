@@ -25,7 +25,7 @@ from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.identity.project import Project, project_name
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NetworkRecord
-from openstack_prep.resources.network.neutron import NetworkResource, added, unchanged
+from openstack_prep.resources.network.neutron import NetworkResource, added, is_new_value, unchanged
 from openstack_prep.resources.network.uses import Use, blockers_of_network, clear, of_network
 
 if TYPE_CHECKING:
@@ -206,6 +206,18 @@ class Network(NetworkResource[NetworkRecord], Coherent):
                 yield self.mistake(what, f"raise it to {LEAST_MTU[version]} or more", Code.SPEC_CONTRADICTION, "mtu")
         if observed is None and self.provider_network_type in ("flat", "vlan") and self.provider_physical_network:
             yield from self._check_segment(run)
+
+    def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterator[str]:
+        """Yield an MTU beyond those that networks here show, and a physical network that nobody has shown.
+
+        Both are in the configuration of Neutron alone: see ``_refused_mtu``.
+        """
+        project_id = run.find_project_id(self.owner)
+        known = [each.mtu or 0 for each in (Network.listing(run, project_id) if project_id else ())]
+        if self.mtu and self.mtu > max(known, default=0) and is_new_value("mtu", changes):
+            yield f"mtu {self.mtu}, beyond that of other networks of the project"
+        if changes is None and (name := self.provider_physical_network):
+            yield f"whether Neutron has the physical network {name}"
 
     def _check_segment(self, run: CloudRun) -> Iterator[Mistake]:
         """Yield which network has the flat network or the VLAN of a new one; only administrators see that."""

@@ -36,6 +36,11 @@ def added(resource: Resource, field: str, changes: Sequence[Change] | None) -> i
     return sum(len({*(after or ())} - {*(before or ())}) for before, after in pairs)
 
 
+def is_new_value(field: str, changes: Sequence[Change] | None) -> bool:
+    """Return whether a field has another value afterwards: in a new resource, or by these changes."""
+    return changes is None or any(each.field == field for each in changes)
+
+
 @dataclass(frozen=True, kw_only=True)
 class NetworkResource(ByProjectUser, Adoptable[CloudRun], Generic[R]):
     """Base of the kinds that Neutron stores; each kind names its API resource and its fields."""

@@ -92,6 +92,21 @@ def specs_of(address: str, port: PortRecord) -> list[str]:
     return OwnershipTag.specs_in(dict.fromkeys(each[0] for each in tags if each[1] == wanted))
 
 
+# --- how many pairs a port may have ----------------------------------------------------------
+
+USUAL_PAIRS = 10
+"""The default of Neutron's max_allowed_address_pair (Neutron 29.0.0, conf/extensions/allowedaddresspairs.py).
+
+No request shows the value of a cloud; a port that has more pairs shows that it is higher.
+"""
+
+
+def unchecked_pairs(number: int, ports: Iterable[PortRecord]) -> Iterator[str]:
+    """Yield that a port would have more pairs than Neutron allows by default, and than any of these ports has."""
+    if number > max([USUAL_PAIRS, *(len(each.allowed_address_pairs) for each in ports)]):
+        yield f"{number} address pairs of one port (max_allowed_address_pair is {USUAL_PAIRS} by default)"
+
+
 # --- multicast -------------------------------------------------------------------------------
 
 

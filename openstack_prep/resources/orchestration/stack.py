@@ -19,6 +19,7 @@ from openstack_prep.cloud.cloud_run import BY_PASSWORD, NO_TRUSTS, CloudRun
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, Unchecked
 from openstack_prep.core.model import COPIED, Change, Context, Key, Observed, OwnershipTag, Resource, UpdateEffects
 from openstack_prep.core.resource import LeavesContent
+from openstack_prep.core.text import counted
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat import heat_outputs
 from openstack_prep.resources.heat.heat import SERVER, VOLUME, HeatResource, HeatStack
@@ -218,6 +219,10 @@ class Stack(Inputs, LeavesContent):
 
     def quota_need(self, run: CloudRun, changes: Sequence[Change] | None) -> Mapping[str, int]:
         return QuotaCheck.of(run, self.owner).need(self)
+
+    def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterator[str]:
+        if number := QuotaCheck.of(run, self.owner).need(self).get("instances"):
+            yield f"capacity for {counted(number, 'server')}"
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         yield from stack_checks.against(self, run, observed)

@@ -53,6 +53,7 @@ SECRET = re.compile("key|pass|secret|token|credential|private", re.IGNORECASE)
 """Names of metadata whose current value is never shown."""
 VALID = 24 * 3600
 """Validity of a temporary URL that only tests a key, in seconds: the clock of the cloud may be late."""
+RESELLER = "ResellerAdmin"
 ROLE = "give the project's user a role that may use the object store, often swiftoperator"
 
 
@@ -127,6 +128,13 @@ class ObjectStore(ByProjectUser, Untagged):
         elif tenant and self.metadata:
             for what, fix in _beyond(run, tenant, self.metadata):
                 yield self.mistake(what, fix, Code.SPEC_INVALID_VALUE, "metadata")
+
+    def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterable[str]:
+        """Yield a quota by a user without the default reseller_admin_role of Swift (2.38.3, keystoneauth.py)."""
+        is_new = changes is None or any(each.field == "quota_bytes" for each in changes)
+        tenant = run.find_tenant(self.owner)
+        if self.quota_bytes is not None and is_new and tenant and RESELLER not in tenant.roles:
+            yield f"whether user {tenant.user[0]} may set quota_bytes without the role {RESELLER}"
 
     def find_one(self, run: CloudRun) -> Observed | None:
         tenant = run.find_tenant(self.owner)

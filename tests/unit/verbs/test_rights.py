@@ -21,19 +21,22 @@ from openstack_prep.core.model import Action, Change, Observed, OwnershipTag, Re
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.compute.keypair import Keypair
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.compute.server_group import ServerGroup
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.image.image import Image
+from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.port_addresses import PortPair
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.resources.storage.object_store import ObjectStore
 from openstack_prep.spec import Clouds, Spec
 from openstack_prep.verbs import rights
-from tests.unit.conftest import IDENTITY, connection, token
+from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, token
 from tests.unit.texts import contains
 
 Login = Callable[..., Cloud]
@@ -214,3 +217,44 @@ def test_a_new_stack_by_an_application_credential(
     assert [each.code for each in found] == [Code.STACK_REFUSED] * refused
     warned = [each for each in rights.doubtful(run.admin, made, clouds, run) if "CVE-2026-43000" in each]
     assert len(warned) == (bool(credential) and custom)
+
+
+# --- what no plan knows ------------------------------------------------------------------------
+
+NEUTRON = ENDPOINTS["network"] + "/v2.0"
+PAIRS = tuple(PortPair(address=f"10.0.0.{number}") for number in range(11))
+
+
+@pytest.mark.parametrize(
+    ("resource", "number"),
+    [
+        (Network(name="n", mtu=9000), 1),
+        (Network(name="n", mtu=1400), 0),  # the project has one of 1450
+        (Network(name="n", provider_network_type="flat", provider_physical_network="x"), 1),
+        (Port(name="p", network="n", allowed_address_pairs=PAIRS), 1),
+        (Port(name="p", network="n", allowed_address_pairs=PAIRS[:10]), 0),
+        (Image(name="i", tags=tuple(map(str, range(129)))), 1),
+        (Image(name="i", tags=("a",)), 0),
+        (FLAVOR, 0),
+    ],
+)
+def test_what_only_a_service_judges(
+    login: Login, services: requests_mock.Mocker, resource: Resource[Any], number: int
+) -> None:
+    services.get(f"{NEUTRON}/networks", json={"networks": [{"id": "1", "name": "other", "mtu": 1450}]})
+    services.get(f"{NEUTRON}/ports", json={"ports": []})
+    plan = planner.plan_apply("lab", [resource], {})
+    for role, policies in (("admin", 0), ("member", 1)):
+        cloud = login(role)
+        found = list(rights.not_checked(cloud, plan, CloudRun(cloud, OwnershipTag("lab"))))
+        assert (len(found), found.count(rights.POLICIES)) == (number + policies, policies)
+        assert sum(str(resource.key) in each for each in found) == number
+
+
+@pytest.mark.parametrize(("resource", "number"), [(Network(name="n"), 1), (Keypair(name="k", public_key="x"), 0)])
+def test_a_reader_changes_nothing_in_a_project(login: Login, resource: Resource[Any], number: int) -> None:
+    plan = planner.plan_apply("lab", [resource], {})
+    for role, expected in (("reader", number), ("member", 0), ("admin", 0)):
+        cloud = login(role)
+        found = list(rights.doubtful(cloud, plan, Clouds(), CloudRun(cloud, OwnershipTag("lab"))))
+        assert sum(str(resource.key) in each for each in found) == expected
