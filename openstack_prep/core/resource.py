@@ -283,6 +283,13 @@ class ListsWarnings(Protocol):
         """Yield the warnings, by rules that need no cloud; only called without mistakes."""
 
 
+class ListsPlanWarnings(Protocol):
+    """A kind that warns about what apply leaves for others to do."""
+
+    def list_plan_warnings(self, run: Any, observed: Observed) -> Iterable[str]:
+        """Yield the warnings about an existing resource; ``run.known`` has all others of the plan."""
+
+
 class ListsInherited(Protocol):
     """A kind that takes values from the connection."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,8 +17,10 @@ from openstack_prep.core.deletion_loss import DeletionLoss
 from openstack_prep.core.executor import JOBS, Event, silent
 from openstack_prep.core.model import Action, Key, Observed, Resource, Step
 from openstack_prep.core.plan import Plan, Report, differences
+from openstack_prep.core.resource import ListsPlanWarnings, supports
 from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
+from openstack_prep.spec import Spec
 from openstack_prep.spec.resolution import list_warnings
 from openstack_prep.verbs import entries, exclusion, quotas, rights, scan
 from openstack_prep.verbs.opening import LivePlan, Progress, Wanted, no_progress, open_run, refuse_no_cloud
@@ -91,9 +93,18 @@ def plan(
 
     made = exclusion.attempt(run, seen, "apply", make)
     warnings = (*spec.warnings, *list_warnings(spec), *rights.doubtful(cloud, made, spec.clouds, run), *made.warnings)
-    warnings = (*warnings, *entries.list_warnings(cloud, made, spec))
+    warnings = (*warnings, *entries.list_warnings(cloud, made, spec), *_plan_warnings(run, made, spec))
     made = replace(made, allow_replace=allow_replace, adopt=adopt, warnings=warnings)
     return LivePlan.of(made, wanted=spec, run=run, lease=seen)
+
+
+def _plan_warnings(run: CloudRun, made: Plan, spec: Spec) -> Iterator[str]:
+    """Yield what kinds warn about once everything is known that exists."""
+    for step in made.steps if not made.refusals else ():
+        if step.observed is not None and supports(step.resource, ListsPlanWarnings):
+            place = f"{spec.places[step.key]}: " if step.key in spec.places else ""
+            for text in step.resource.list_plan_warnings(run, step.observed):
+                yield f"{place}{step.key}: {text}"
 
 
 def plan_destroy(

@@ -100,6 +100,8 @@ def test_nodes_get_what_the_files_show(made: Cluster, tmp_path: Path) -> None:
     assert not plan.refusals, plan.refusals
     (step,) = (each for each in plan.data() if each["resource"].startswith("stack/"))
     assert step["effects"]["kept"] == KEPT
+    (label,) = (each for each in plan.warnings if "kubectl label" in each and "disk" in each)
+    assert label.endswith(f"kubectl label nodes --overwrite {made.name}-agent-0 disk-")
     report = made.lab.run(*BASE, stack, later)
     report.raise_for_failures()
     assert made.nodes() == nodes

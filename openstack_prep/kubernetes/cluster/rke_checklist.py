@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from openstack_prep.base import shell
 from openstack_prep.kubernetes import cilium, cluster_yml, rke2
 from openstack_prep.kubernetes.cilium import Member
-from openstack_prep.kubernetes.cluster import rke_files
+from openstack_prep.kubernetes.cluster import rke_files, rke_parameters
 from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 
 STATUS = "cilium clustermesh status"
@@ -110,11 +110,14 @@ def _network(clusters: Sequence[RkeFields]) -> Iterator[ChecklistStep]:
 
 
 def _balance(clusters: Sequence[RkeFields], folders: dict[str, str], sync: str) -> Iterator[ChecklistStep]:
-    commands, needs = [], []
+    commands: list[str] = []
+    needs: list[str] = []
     for each in clusters:
         kubectl, files = _kubectl(each.name, clusters), rke_files.names(each)
         if each.metallb:
             context = f"--kube-context {each.name} " if len(clusters) > 1 else ""
+            if "cis" in ((each.config or {}).get("profile"), rke_parameters.value_of(each, "profile")):
+                commands += _privileged(kubectl, each.metallb.namespace)
             helm = f"helm {context}upgrade --install metallb metallb --repo {METALLB_CHART}"
             commands.append(f"{helm} --namespace {each.metallb.namespace} --create-namespace --wait")
         for name in [name for name in files if name in BALANCERS]:
@@ -123,6 +126,17 @@ def _balance(clusters: Sequence[RkeFields], folders: dict[str, str], sync: str) 
     if commands:
         normal = f"until then, Services of type LoadBalancer are <pending>; {'; '.join(dict.fromkeys(needs))}"
         yield ChecklistStep("Install the load balancer", (*commands, sync), normal)
+
+
+def _privileged(kubectl: str, namespace: str) -> Iterator[str]:
+    """Yield the commands that let MetalLB's speakers run, which need the network of their node.
+
+    Sources: rancher/rke2 v1.35.7+rke2r1, pkg/rke2/psa.go: with profile cis all namespaces but its own are restricted;
+    metallb/metallb 7938d3f, config/manifests/metallb-frr.yaml: labels that Helm's --create-namespace does not set.
+    """
+    yield f"{kubectl} create namespace {namespace} --dry-run=client -o yaml | {kubectl} apply -f -"
+    labels = (f"pod-security.kubernetes.io/{mode}=privileged" for mode in ("enforce", "audit", "warn"))
+    yield f"{kubectl} label --overwrite namespace {namespace} {' '.join(labels)}"
 
 
 def _mesh(clusters: Sequence[RkeFields], spec: str) -> Iterator[ChecklistStep]:

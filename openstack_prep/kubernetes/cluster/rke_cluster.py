@@ -36,6 +36,7 @@ from openstack_prep.resources.orchestration import stack_outputs
 from openstack_prep.resources.orchestration.existing import Existing
 from openstack_prep.resources.orchestration.stack_inputs import StackValues
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
+from openstack_prep.resources.orchestration.stack_record import StackRecord
 
 # --- hint -------------------------------------------------------------------------------------
 
@@ -327,6 +328,16 @@ class RkeCluster(RkeFields):
                 yield Loss.about(self.key, what, fix)
         for each in list_losses(observed.values.get("roles", ())):
             yield Loss.about(self.key, f"{each.where}: {each.what}", f"{each.fix} (--allow-replace)")
+
+    def list_plan_warnings(self, run: CloudRun, observed: Observed) -> Iterable[str]:
+        outputs, stack = self._outputs(run), self.related.stack(self)
+        if self.distribution != "rke2" or outputs is None or not outputs.settled or stack is None:
+            return
+        if self.has_networks and not list(rke_files.mistakes(self, outputs)):
+            texts = rke_files.texts(self, outputs, openly=False)
+            yield from rke_upgrade.registration_warnings(self.files(run).there(), texts)
+        seen = run.known.get(stack.key)
+        yield from rke_upgrade.new_agent_warnings(self, seen.record_as(StackRecord)) if seen else ()
 
     # --- operations ---------------------------------------------------------------------
 

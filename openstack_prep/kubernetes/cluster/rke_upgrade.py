@@ -1,14 +1,20 @@
-"""Upgrades of RKE2: the Plans of the system-upgrade-controller, and versions that do not fit the nodes that run.
+"""What an apply does not change on nodes that run: their version, labels and taints.
+
+For the version there are the Plans of the system-upgrade-controller, and refusals of versions that do not fit.
 
 Sources: RKE2's documentation, "Automated Upgrades"; rancher/system-upgrade-controller,
 pkg/apis/upgrade.cattle.io/v1/types.go (PlanSpec, DrainSpec); Kubernetes' "Version Skew Policy": a kubelet must not be
-newer than kube-apiserver, and kube-apiserver is upgraded by one minor version at a time.
+newer than kube-apiserver, and kube-apiserver is upgraded by one minor version at a time; rancher/rke2-docs 0267b20,
+docs/advanced.md, "Node Labels and Taints": both keys count when a node registers, and kubectl changes them later.
+The namespace system-upgrade needs no labels from here: with profile cis, which forbids privileged pods elsewhere, the
+controller's own manifest allows them since v0.12.0 (manifests/system-upgrade-controller.yaml).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw, Values
@@ -19,6 +25,7 @@ from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.resources.files.marked_files import documents as read_documents
 from openstack_prep.resources.heat.heat_flow import TRUTH
 from openstack_prep.resources.heat.heat_parameters import items
+from openstack_prep.resources.orchestration.stack_record import StackRecord
 
 FILE = "upgrade.yaml"
 IMAGE = "rancher/rke2-upgrade"
@@ -146,3 +153,53 @@ def _differs(cluster: RkeFields, name: str, live: Raw) -> bool:
         return False
     was, will = ([TRUTH.get(each.lower(), each) for each in items(value)] for value in (before, after))
     return was != will
+
+
+AGENTS = "agents"
+"""The group of the template whose members are agents."""
+
+
+def new_agent_warnings(cluster: RkeFields, record: StackRecord) -> Iterator[str]:
+    """Yield a warning about agents that an update creates: a stack does not say which version its servers run."""
+    places = [each.place for each in record.preview if each.verb in ("add", "replace")]
+    parts = [each.split(".") for each in (*places, *record.missing)]
+    coming = sorted({".".join(each[:2]) for each in parts if each[0] == AGENTS and len(each) > 1})
+    if coming and cluster.kubernetes_version:
+        what = f"{', '.join(coming)} will install {cluster.kubernetes_version}, and must not be newer than the servers"
+        yield f"{what}; if kubectl get nodes shows an earlier version on servers, upgrade these first"
+
+
+# --- labels and taints ------------------------------------------------------------------------
+
+
+REGISTERED = {"node-label": "label", "node-taint": "taint"}
+"""Keys of config.yaml that only count when a node registers, and the commands of kubectl that change them later."""
+
+
+def registration_warnings(there: Mapping[str, str], texts: Mapping[str, str]) -> Iterator[str]:
+    """Yield the commands for nodes that run; ``there`` are the written files by name, ``texts`` those of the spec."""
+    wanted: dict[tuple[str, ...], list[str]] = {}
+    for name in sorted(there.keys() & texts.keys()):
+        before, after = ((read_documents(each[name]) or [None])[0] for each in (there, texts))
+        if isinstance(before, Mapping) and isinstance(after, Mapping) and "node-name" in after:
+            for key, command in REGISTERED.items():
+                changes = list(_changes(items(before.get(key) or ()), items(after.get(key) or ())))
+                if changes:
+                    wanted.setdefault((command, *changes), []).append(str(after["node-name"]))
+    for (command, *changes), nodes in wanted.items():
+        printed = shell.join(["kubectl", command, "nodes", "--overwrite", *nodes, *changes])
+        yield f"nodes that run keep their {command}s, which RKE2 sets when a node registers; after the apply: {printed}"
+
+
+def _changes(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments that turn some labels or taints into others; a minus at the end removes one."""
+    names = {_identity(each) for each in after}
+    yield from (each for each in after if each not in before)
+    yield from (f"{_identity(each)}-" for each in before if _identity(each) not in names)
+
+
+def _identity(text: str) -> str:
+    """Return the key of a label, or key and effect of a taint, of which a node has one each."""
+    key, equals, value = text.partition("=")
+    _, colon, effect = (value if equals else key).partition(":")
+    return f"{key}{colon}{effect}" if equals else text

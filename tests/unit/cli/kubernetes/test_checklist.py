@@ -58,6 +58,28 @@ def test_one_cluster_of_rke2(capsys: pytest.CaptureFixture[str]) -> None:
     assert found[VALIDATE][-1] == "openstack-prep plan spec.yaml"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "labelled"),
+    [
+        ("    metallb:\n", "    config: {profile: cis}\n    metallb:\n", True),
+        ("      agent_count: 2\n", "      agent_count: 2\n      profile: cis\n", True),
+        ("    metallb:\n", "    config: {profile: etcd}\n    metallb:\n", False),
+    ],
+)
+def test_profile_cis_lets_the_speakers_of_metallb_run(
+    old: str, new: str, labelled: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (resources.files("openstack_prep.install_configs") / "rke2.yaml").read_text()
+    assert text.count(old) == 1
+    Path("spec.yaml").write_text(text.replace(old, new))
+    assert main(["kubernetes", "checklist", "spec.yaml", "--format", "json"]) == 0
+    found = {each["title"]: each["commands"] for each in json.loads(capsys.readouterr().out)["steps"]}
+    names = [command.split()[:3] for command in found[BALANCER]]
+    label = ["kubectl", "label", "--overwrite"]
+    assert (label in names) == labelled
+    assert not labelled or names.index(label) < next(n for n, each in enumerate(names) if each[0] == "helm")
+
+
 def test_a_mesh_of_rke2(capsys: pytest.CaptureFixture[str]) -> None:
     found = steps("rke2-mesh", capsys)
     first, copy, second = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,8 +10,15 @@ import yaml
 
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-from openstack_prep.kubernetes.cluster.rke_upgrade import documents, mistakes, version_in
+from openstack_prep.kubernetes.cluster.rke_upgrade import (
+    documents,
+    mistakes,
+    new_agent_warnings,
+    registration_warnings,
+    version_in,
+)
 from openstack_prep.kubernetes.model import NodeGroup, Registry
+from openstack_prep.resources.heat.heat_groups import Effect
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec.targets import NoCloud
 from tests.unit.conftest import resolved
@@ -55,6 +63,57 @@ def test_skew(running: str, wanted: str | None, parameters: dict[str, Any], refu
     found = list(mistakes(cluster(wanted, parameters), live))
     assert [each.code for each in found] == ["cluster.version"] * bool(refused)
     assert all(refused in each.fix for each in found)
+
+
+@pytest.mark.parametrize(
+    ("preview", "missing", "named"),
+    [
+        ([("add", "agents.2")], [], ["agents.2"]),
+        ([("update", "agents.0"), ("replace", "agents.1.server"), ("add", "servers.3")], [], ["agents.1"]),
+        ([], ["agents.0.server", "servers.0.port"], ["agents.0"]),
+        ([("delete", "agents.1")], [], []),
+    ],
+)
+def test_agents_that_come_may_not_be_newer(
+    preview: list[tuple[str, str]], missing: list[str], named: list[str]
+) -> None:
+    """Also those that Heat creates again, after the version of the stack has changed."""
+    effects = tuple(Effect(verb, place, "rke2-node.yaml") for verb, place in preview)
+    record: Any = SimpleNamespace(preview=effects, missing=dict.fromkeys(missing))
+    found = list(new_agent_warnings(cluster("v1.36.1+rke2r1"), record))
+    assert [each.partition(" will install v1.36.1+rke2r1")[0] for each in found] == [", ".join(named)] * bool(named)
+    assert list(new_agent_warnings(cluster(None), record)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "command"),
+    [
+        ({"node-label": ["a=b"]}, {"node-label": ["a=b"]}, None),
+        ({}, {"node-label": ["a=b"]}, "kubectl label nodes --overwrite n0 a=b"),
+        ({"node-label": ["a=b", "c=d"]}, {"node-label": ["a=x"]}, "kubectl label nodes --overwrite n0 a=x c-"),
+        ({"node-taint": "a=b:NoSchedule"}, {}, "kubectl taint nodes --overwrite n0 a:NoSchedule-"),
+        (
+            {"node-taint": ["a=b:NoSchedule"]},
+            {"node-taint": ["a=c:NoSchedule", "old:NoExecute"]},
+            "kubectl taint nodes --overwrite n0 a=c:NoSchedule old:NoExecute",
+        ),
+        ({"debug": True}, {"debug": False}, None),
+    ],
+)
+def test_labels_and_taints_of_nodes_that_run(
+    before: dict[str, Any], after: dict[str, Any], command: str | None
+) -> None:
+    texts = [{"n0.yaml": dump({"node-name": "n0", **each}), "registries.yaml": dump({})} for each in (before, after)]
+    found = list(registration_warnings(*texts))
+    assert [each.partition("after the apply: ")[2] for each in found] == ([command] if command else [])
+    assert list(registration_warnings({}, texts[1])) == []  # a node that comes registers with them
+
+
+def test_a_label_of_many_nodes_is_one_command() -> None:
+    before = {f"n{n}.yaml": dump({"node-name": f"n{n}"}) for n in range(3)}
+    after = {name: dump({"node-name": name[:2], "node-label": ["a=b"]}) for name in before}
+    (found,) = registration_warnings(before, after)
+    assert found.endswith(": kubectl label nodes --overwrite n0 n1 n2 a=b")
 
 
 def test_plans_wait_for_one_another() -> None:
