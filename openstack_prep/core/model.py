@@ -81,7 +81,8 @@ class OwnershipTag:
         """Return a description with the ownership tag appended to the user's own text."""
         place = f"@{self.place}" if self.place else ""
         home = f"@{self.home}" if self.home or place else ""
-        return f"{text or ''} [{self.tag}/{_word(name)}{home}{place}]".lstrip()
+        own = f"{text} " if text else ""
+        return f"{own}[{self.tag}/{_word(name)}{home}{place}]"
 
     @property
     def tags(self) -> tuple[str, ...]:

@@ -34,6 +34,12 @@ def test_the_note_of_an_attachment_names_no_spec() -> None:
     assert OwnershipTag("lab").another_in(OwnershipTag("other").describe("web")) == "other"
 
 
+@pytest.mark.parametrize("text", [" d", "d ", "\n d \n", "\t", " ", ""])
+def test_a_text_comes_back_as_it_was_written(text: str) -> None:
+    """Otherwise each plan finds that it differs, and an application credential is refused or replaced for ever."""
+    assert OwnershipTag.strip(OwnershipTag("lab").describe("web", text)) == text
+
+
 def test_a_record_is_of_the_kind_that_asks_for_it(wording: Wording) -> None:
     assert Observed(id="1", record=OwnershipTag("lab")).record_as(OwnershipTag) == OwnershipTag("lab")
     with pytest.raises(TypeError) as caught:
