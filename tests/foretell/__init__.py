@@ -1,0 +1,1 @@
+"""Whether a plan names what the services of a devcloud refuse: ``python -m tests.foretell``."""
