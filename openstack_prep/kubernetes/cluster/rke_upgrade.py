@@ -5,7 +5,7 @@ For the version there are the Plans of the system-upgrade-controller, and refusa
 Sources: RKE2's documentation, "Automated Upgrades"; rancher/system-upgrade-controller,
 pkg/apis/upgrade.cattle.io/v1/types.go (PlanSpec, DrainSpec); Kubernetes' "Version Skew Policy": a kubelet must not be
 newer than kube-apiserver, and kube-apiserver is upgraded by one minor version at a time; rancher/rke2-docs 0267b20,
-docs/advanced.md, "Node Labels and Taints": both keys count when a node registers, and kubectl changes them later.
+advanced.md, "Node Labels and Taints": both keys count when a node registers, and kubectl changes them later.
 The namespace system-upgrade needs no labels from here: with profile cis, which forbids privileged pods elsewhere, the
 controller's own manifest allows them since v0.12.0 (manifests/system-upgrade-controller.yaml).
 """
