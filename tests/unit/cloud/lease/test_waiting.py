@@ -72,6 +72,14 @@ def test_a_free_one_costs_three_requests(services: requests_mock.Mocker, run: Cl
     assert asked(services) == 3
 
 
+@pytest.mark.parametrize("text", ["", "Ours", None])
+def test_it_leaves_the_description_as_it_was(run: CloudRun, group: Group, text: str | None) -> None:
+    group["description"] = text
+    with lease.held(run, lease.look(run, "lab", None)):
+        assert (group["description"].partition("[openstack-prep ")[0]).strip() == (text or "")
+    assert group["description"] == (text or "")
+
+
 @pytest.mark.parametrize("error", [ValueError("x"), LeaseLost("x")])
 def test_it_is_released_after_any_error(run: CloudRun, group: Group, error: Exception) -> None:
     with pytest.raises(type(error)), lease.held(run, lease.look(run, "lab", None)):
