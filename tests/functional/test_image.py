@@ -99,8 +99,12 @@ def test_a_wrong_sum_never_leaves_an_active_image(lab: Lab, devcloud: Devcloud, 
 
 
 def test_what_is_no_qcow2_is_refused_by_glance(lab: Lab, image: Image, disk: Path) -> None:
+    """The plan judges a local file; Glance alone judges what it gets from a URL."""
     disk.write_bytes(os.urandom(2**20))
-    assert "415" in lab.failure(replace(image, checksum=None, disk_format="qcow2"))
+    wrong = replace(image, checksum=None, disk_format="qcow2")
+    assert [each.name for refusal in lab.plan(wrong).refusals for each in refusal.keys] == [image.name]
+    with serve(Web(disk.read_bytes())) as web:
+        assert "415" in lab.failure(replace(wrong, source=web.url))
     assert not images(lab)
 
 
