@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from openstack_prep.resources.lists.neutron_records import PortRecord, RuleRecord
+from openstack_prep.resources.lists.neutron_records import GroupRecord, PortRecord, RuleRecord
 from openstack_prep.resources.network.security_group_rule import is_about
 
 EVERYWHERE: dict[int, Block] = {4: ipaddress.ip_network("0.0.0.0/0"), 6: ipaddress.ip_network("::/0")}
@@ -73,6 +73,41 @@ def admission(
         networks=tuple(ipaddress.collapse_addresses(networks)),
         groups=frozenset(groups),
         address_groups=tuple(dict.fromkeys(unknown)),
+    )
+
+
+CLIENT_PORT = 49152
+"""A port that clients connect from: the first dynamic one (RFC 6335, section 6)."""
+
+
+def answered(groups: Iterable[GroupRecord], traffic: Traffic) -> Admission:
+    """Return the remote ends whose requests groups let in, and whose answers they let out.
+
+    A stateless group keeps no connections: the answer needs a rule of its own, in any of the port's groups. Source:
+    Networking API v2.0, "Security groups" (stateful); Neutron 29.0.0, common/ovn/acl.py (allow-stateless); seen with
+    OVN 23.03.
+    """
+    listed = tuple(groups)
+    every = [rule for group in listed for rule in group.security_group_rules]
+    if all(group.stateful is not False for group in listed):
+        return admission(every, traffic)
+    kept = admission(
+        [rule for each in listed if each.stateful is not False for rule in each.security_group_rules], traffic
+    )
+    inward, outward = (
+        admission(every, traffic),
+        admission(every, replace(traffic, direction="egress", number=CLIENT_PORT)),
+    )
+    both = [
+        one if covers(other, one) else other
+        for one in inward.networks
+        for other in outward.networks
+        if covers(other, one) or covers(one, other)
+    ]
+    return Admission(
+        networks=tuple(ipaddress.collapse_addresses([*kept.networks, *both])),  # type: ignore[type-var]
+        groups=kept.groups | (inward.groups & outward.groups),
+        address_groups=tuple(dict.fromkeys((*inward.address_groups, *outward.address_groups))),
     )
 
 

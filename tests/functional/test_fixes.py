@@ -145,6 +145,11 @@ def _disable_port(site: Site) -> None:
     site.network.update_port(site.port("api-port"), is_admin_state_up=False)
 
 
+def _disable_workers_ports(site: Site) -> None:
+    for port in site.workers:
+        site.network.update_port(port.id, admin_state_up=False)
+
+
 def _untag(site: Site) -> None:
     site.network.set_tags(site.port("api-port"), [])
 
@@ -197,15 +202,33 @@ def _no_line(site: Site) -> None:
     (site.prep.folder / "hosts").write_text("127.0.0.1 localhost\n")
 
 
+def _no_vrrp(site: Site) -> None:
+    for rule in site.network.security_group_rules(security_group_id=site.workers[0].security_group_ids[0]):
+        if rule.protocol in ("112", "vrrp"):
+            site.network.delete_security_group_rule(rule)
+
+
+def _without_answers(site: Site) -> None:
+    """Let the workers' group keep no connections, and let nothing out but VRRP."""
+    network: Any = site.network
+    group = site.workers[0].security_group_ids[0]
+    for rule in network.security_group_rules(security_group_id=group, direction="egress"):
+        network.delete_security_group_rule(rule)
+    network.create_security_group_rule(security_group_id=group, direction="egress", protocol="112")
+    network.update_security_group(group, stateful=False)
+
+
 BROKEN: dict[str, tuple[Callable[[Site], None], dict[str, int]]] = {
     "floating-ip.detached": (_detach, {"floatingips": 1}),
     "floating-ip.in-use": (_elsewhere, {"floatingips": 1}),
     "port.disabled": (_disable_port, {"ports": 1}),
+    "port.down": (_disable_workers_ports, {"ports": 2}),
     "port.no-tag": (_untag, {"ports": 1}),
     "port.ambiguous": (_second_port, {"ports": 1}),
     "router.disabled": (_disable_router, {"routers": 1}),
     "pairs.missing": (_no_pairs, {"ports": 2}),
     "security-group.blocks": (_no_rule, {"security-group-rules": 1}),
+    "security-group.no-vrrp": (_no_vrrp, {"security-group-rules": 1}),
     "machine.not-active": (_stop, {"servers": 2}),
     "dns.wrong-address": (_stale_line, {"hosts": 2}),
     "dns.missing": (_no_line, {"hosts": 2}),

@@ -171,7 +171,7 @@ PACKAGE = TESTS.parent / "openstack_prep"
 PLACEHOLDER = re.compile(r"\b(?:[A-Z]+_OF_\w*|[A-Z][A-Z-]+[A-Z]|ID)\b")
 WORDS = frozenset(
     """API CIDR CNI CSI DHCP DNS FIPS HTTP JSON KUBECONFIG MAC MTU OCPBUGS OIDC OVN RHCOS RKE SVG TLS TTL UTC VLAN YAML
-    ACTIVE CREATE DOWN ERROR SHUTOFF UPDATE
+    ACTIVE CREATE DOWN ERROR SHUTOFF UPDATE VRRP
     CLUSTER NODE PODS""".split()  # noqa: SIM905 - a list of words
 )
 """Words in capitals that are no placeholders: abbreviations, states, and headings of columns."""

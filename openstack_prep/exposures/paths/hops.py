@@ -22,7 +22,7 @@ from openstack_prep.exposures.virtualization import VisibleNodes, diagnose
 from openstack_prep.exposures.virtualization import manifests as machines
 from openstack_prep.exposures.virtualization.manifests import served
 from openstack_prep.kubernetes.services import ServiceRecord
-from openstack_prep.neutron.rules import Traffic, admission, allows
+from openstack_prep.neutron.rules import Traffic, allows, answered
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.resources.dns.recordset import Recordset
@@ -246,13 +246,7 @@ def _groups(
     blocked: list[PortRecord] = []
     unread: list[PortRecord] = []
     for node in secured:
-        rules = (
-            rule
-            for each in node.security_groups
-            if each in view.groups
-            for rule in view.groups[each].security_group_rules
-        )
-        found = admission(rules, traffic)
+        found = answered([view.groups[each] for each in node.security_groups if each in view.groups], traffic)
         if found.everywhere or (wanted and all(map(found.includes, wanted))):
             continue
         (blocked if set(node.security_groups) <= view.groups.keys() else unread).append(node)

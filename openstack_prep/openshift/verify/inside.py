@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.neutron.ovn import WHY, networks_around, runs_ovn
-from openstack_prep.neutron.rules import Admission, Traffic, admission, allows
+from openstack_prep.neutron.rules import Admission, Traffic, admission, allows, answered, covers
 from openstack_prep.openshift.verify.access_path import AccessPath, addresses, some
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists import installer_names as naming
-from openstack_prep.resources.lists.neutron_records import PortRecord
+from openstack_prep.resources.lists.neutron_records import GroupRecord, PortRecord
 
 PAIRS, GROUPS, MACHINES, BOOTSTRAP = "address pairs", "security groups", "machines", "bootstrap"
 
@@ -81,20 +81,20 @@ def groups_of(path: AccessPath) -> Iterator[Diagnostic]:
 
 def _admitted(path: AccessPath, tcp: int, version: int) -> Iterator[Diagnostic]:
     source = str(path.wanted.source or "anywhere")
-    blocking, undecided, limited = [], [], {}
+    blocking, mute, undecided, limited = [], [], [], {}
     for port in path.nodes:
         if not port.port_security_enabled:
             continue
-        known = path.view.groups or {}
-        groups = [known[each] for each in port.security_groups if each in known]
-        rules = (rule for group in groups for rule in group.security_group_rules)
-        found = admission(rules, Traffic(direction="ingress", version=version, protocol="tcp", number=tcp))
+        groups = _groups(path, port)
+        found = answered(groups, Traffic(direction="ingress", version=version, protocol="tcp", number=tcp))
         if found.everywhere or (path.wanted.source is not None and found.includes(path.wanted.source)):
             continue
         if len(groups) < len(port.security_groups) or found.address_groups:
             undecided.append(port)
-        elif found.networks and path.wanted.source is None:
+        elif found.networks and path.wanted.source is None and not _only_inside(path, found):
             limited[port.id] = found
+        elif _lets_in(groups, tcp, version):
+            mute.append(port)
         else:
             blocking.append(port)
     if blocking:
@@ -104,31 +104,99 @@ def _admitted(path: AccessPath, tcp: int, version: int) -> Iterator[Diagnostic]:
             what=f"TCP {tcp} from {source} does not reach {_names(blocking)}",
             fix=_rules(path, blocking, tcp, version),
         )
+    if mute:
+        yield Diagnostic(
+            code="security-group.blocks",
+            where=GROUPS,
+            what=f"answers on TCP {tcp} do not leave {_names(mute)}",
+            why="the groups are stateless: what answers a request needs an egress rule",
+            fix=_rules(path, mute, tcp, version, egress=True),
+        )
     if undecided:
         reason = "a group that these credentials may not read, or an address group, decides"
         yield unknown("security-group.unreadable", GROUPS, f"TCP {tcp} to {_names(undecided)}: {reason}")
     if limited:
         what = f"TCP {tcp} is open only from {_networks(limited.values())}"
         yield unknown("security-group.limited", GROUPS, what, "to check your own address: --from ADDRESS")
-    if path.nodes and not (blocking or undecided or limited):
+    if path.nodes and not (blocking or mute or undecided or limited):
         yield ok(GROUPS, f"TCP {tcp} from {source} reaches {_count(path.nodes, 'port')}")
 
 
-def _rules(path: AccessPath, ports: Sequence[PortRecord], tcp: int, version: int) -> str:
-    """Return the commands that let requests through to ports, in the group that the installer made for each."""
-    groups = path.view.groups or {}
-    words = ["security", "group", "rule", "create", "--ingress", "--ethertype", f"IPv{version}"]
+def _groups(path: AccessPath, port: PortRecord) -> list[GroupRecord]:
+    """Return the groups of a port that these credentials may read."""
+    known = path.view.groups or {}
+    return [known[each] for each in port.security_groups if each in known]
+
+
+def _only_inside(path: AccessPath, found: Admission) -> bool:
+    """Whether only the cluster's own subnets are let in, from which nobody comes by a floating IP."""
+    subnets = [each.block for each in (path.view.subnets or {}).values()]
+    return not path.direct and all(any(covers(subnet, each) for subnet in subnets) for each in found.networks)
+
+
+def _lets_in(groups: Iterable[GroupRecord], tcp: int, version: int) -> bool:
+    """Whether a request gets in, if its answer does not get out."""
+    rules = (rule for group in groups if group.stateful is False for rule in group.security_group_rules)
+    return admission(rules, Traffic(direction="ingress", version=version, protocol="tcp", number=tcp)).everywhere
+
+
+def _group_of(path: AccessPath, port: PortRecord) -> str | None:
+    """Return the id of the group that the installer made for a port, or of the first one: names are not unique."""
+    own = (each.id for each in _groups(path, port) if each.name.startswith(path.infra_id))
+    return next(iter((*own, *port.security_groups)), None)
+
+
+def _rules(path: AccessPath, ports: Sequence[PortRecord], tcp: int, version: int, *, egress: bool = False) -> str:
+    """Return the commands that let requests in, or answers out, in the group that the installer made for each port."""
+    way = "--egress" if egress else "--ingress"
+    words = ["security", "group", "rule", "create", way, "--ethertype", f"IPv{version}"]
     source = ["--remote-ip", str(path.wanted.source)] if path.wanted.source else []
     commands: list[str] = []
     for port in ports:
-        ids = port.security_groups
-        own = [each for each in ids if each in groups and groups[each].name.startswith(path.infra_id)]
-        if ids:  # a group by its id: names are not unique
-            added = [*words, "--protocol", "tcp", "--dst-port", str(tcp), *source, (own or ids)[0]]
+        if group := _group_of(path, port):
+            numbers = [] if egress else ["--dst-port", str(tcp)]
+            added = [*words, "--protocol", "tcp", *numbers, *source, group]
         else:
             added = ["port", "set", "--security-group", f"{path.infra_id}-{path.role(port)}", port.id]
         commands.append(f"{path.client} {shell.join(added)}")
     return " && ".join(dict.fromkeys(commands))
+
+
+def vrrp(path: AccessPath) -> Iterator[Diagnostic]:
+    """Yield machines that do not hear each other: each of them takes the virtual address.
+
+    Source: machine-config-operator 4.20, templates/master/00-master/on-prem/files/keepalived-keepalived.yaml.
+    """
+    if path.port is None:
+        return
+    version = ipaddress.ip_address(addresses(path.port)[0]).version
+    deaf: list[PortRecord] = []
+    for port in (each for each in path.nodes if each.port_security_enabled):
+        groups = _groups(path, port)
+        rules = [rule for group in groups for rule in group.security_group_rules]
+        found = admission(rules, Traffic(direction="ingress", version=version, protocol="112"))
+        if len(groups) < len(port.security_groups) or found.address_groups:
+            continue
+        peers = [each for each in path.nodes if each.id != port.id]
+        heard = (found.groups & set(each.security_groups) or _includes_one(found, each, version) for each in peers)
+        if not all(heard):
+            deaf.append(port)
+    if deaf:
+        group = _group_of(path, deaf[0]) or f"{path.infra_id}-{path.role(deaf[0])}"
+        words = ["security", "group", "rule", "create", "--ingress", "--ethertype", f"IPv{version}"]
+        words += ["--protocol", "112", "--remote-group", group, group]
+        yield documented(
+            code="security-group.no-vrrp",
+            status=DiagnosticStatus.WARNING,
+            where=GROUPS,
+            what=f"VRRP between the machines does not reach {_names(deaf)}",
+            fix=f"{path.client} {shell.join(words)}",
+        )
+
+
+def _includes_one(found: Admission, port: PortRecord, version: int) -> bool:
+    blocks = (ipaddress.ip_network(each) for each in addresses(port))
+    return any(found.includes(each) for each in blocks if each.version == version)
 
 
 def machines(path: AccessPath) -> Iterator[Diagnostic]:
@@ -199,7 +267,16 @@ def _ports_down(path: AccessPath) -> Iterator[Diagnostic]:
     servers = path.view.servers
     active = None if servers is None else {server_id for server_id, each in servers.items() if each.status == "ACTIVE"}
     running = [port for port in path.nodes if active is None or port.device_id in active]
-    down = [port for port in running if port.status != "ACTIVE"]
+    off = [port for port in running if port.admin_state_up is False]
+    down = [port for port in running if port.status != "ACTIVE" and port not in off]
+    if off:
+        ids = [port.id for port in off]
+        yield Diagnostic(
+            code="port.down",
+            where=MACHINES,
+            what=f"{_names(off)} {'is' if len(off) == 1 else 'are'} switched off",
+            fix=" && ".join(f"{path.client} port set --enable {each}" for each in ids),
+        )
     if down:
         names = shell.quote(f"^{path.infra_id}-")
         yield Diagnostic(

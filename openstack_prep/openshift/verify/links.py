@@ -31,6 +31,7 @@ def _links(path: AccessPath, expected: Mapping[str, str | None]) -> Iterator[Dia
         yield outside.virtual_port(path)
         yield outside.router_between(path)
         yield from inside.pairs(path)
+        yield from inside.vrrp(path)
     yield from inside.groups_of(path)
     yield from inside.machines(path)
     yield from inside.bootstrap(path)

@@ -170,7 +170,13 @@ def _of_cluster(path: AccessPath, port: PortRecord, tag: str) -> Diagnostic:
         )
     if port.admin_state_up is False:
         fix = f"{path.client} port set --enable {port.id}"
-        return Diagnostic(code="port.disabled", where=PORT, what=f"{shown} is switched off", fix=fix)
+        return documented(
+            code="port.disabled",
+            status=DiagnosticStatus.WARNING,
+            where=PORT,
+            what=f"{shown} is switched off",
+            fix=fix,
+        )
     return ok(PORT, shown)
 
 

@@ -18,6 +18,7 @@ from tests.unit.openshift.verify.view import (
     right,
     rule,
     server,
+    subnet,
     wrong,
 )
 from tests.unit.texts import Wording, contains
@@ -75,6 +76,72 @@ def test_some_sources_only() -> None:
     assert found.endswith("--remote-ip 198.51.100.0/28 master")
 
 
+def test_nobody_comes_from_the_clusters_own_subnet_by_a_floating_ip() -> None:
+    own = {"sub": subnet(cidr="10.0.0.0/16")}
+    view = with_rules(rule(6443, remote_ip_prefix="10.0.0.0/24"), rule(6443, remote_ip_prefix="10.0.128.0/17"))
+    (found,) = wrong(replace(view, subnets=own))
+    assert contains(found, "error security-group.blocks")
+    beyond = with_rules(rule(6443, remote_ip_prefix="10.0.0.0/24"), rule(6443, remote_ip_prefix="10.1.0.0/24"))
+    (found,) = wrong(replace(beyond, subnets=own))
+    assert contains(found, "unknown security-group.limited", "10.0.0.0/24, 10.1.0.0/24")
+    (found,) = [each for each in wrong(replace(view, subnets=None)) if "security-group" in each]
+    assert contains(found, "unknown security-group.limited")
+
+
+@pytest.mark.parametrize(
+    ("answers", "blocked"),
+    [
+        ([], True),
+        ([rule(None, direction="egress", protocol=None)], False),
+        ([rule(None, direction="egress")], False),
+        ([rule(443, direction="egress")], True),
+        ([rule(1024, 65535, direction="egress")], False),
+        ([rule(None, direction="egress", protocol="udp")], True),
+        ([rule(None, direction="egress", ethertype="IPv6")], True),
+    ],
+)
+def test_a_stateless_group_lets_answers_out_by_a_rule(answers: list[dict[str, Any]], blocked: bool) -> None:
+    view = right()
+    rules = [rule(6443), *answers]
+    own = replace(view, groups={**(view.groups or {}), "master": group("master", *rules, stateful=False)})
+    codes = [each for each in wrong(own) if contains(each, "security-group.blocks")]
+    assert len(codes) == blocked
+    if blocked:
+        assert codes[0].endswith("rule create --egress --ethertype IPv4 --protocol tcp master")
+    stateful = replace(view, groups={**(view.groups or {}), "master": group("master", *rules, stateful=True)})
+    assert wrong(stateful) == []
+
+
+def test_a_stateless_group_answers_whom_it_may() -> None:
+    view = right()
+    rules = [rule(6443), rule(None, direction="egress", remote_ip_prefix="203.0.113.0/24")]
+    own = replace(view, groups={**(view.groups or {}), "master": group("master", *rules, stateful=False)})
+    assert wrong(own, source="203.0.113.7") == []
+    assert len(wrong(own, source="198.51.100.7")) == 1
+
+
+@pytest.mark.parametrize(
+    ("rules", "heard"),
+    [
+        ([], False),
+        ([rule(None, protocol="112", remote_ip_prefix="10.0.1.0/24")], True),
+        ([rule(None, protocol="vrrp", remote_ip_prefix="10.0.1.0/24")], True),
+        ([rule(None, protocol="112", remote_group_id="master")], True),
+        ([rule(None, protocol="112", remote_group_id="worker")], False),
+        ([rule(None, protocol="112", remote_ip_prefix="10.0.2.0/24")], False),
+        ([rule(None, protocol="112", ethertype="IPv6")], False),
+        ([rule(None, protocol=None)], True),
+    ],
+)
+def test_machines_that_do_not_hear_each_other(rules: list[dict[str, Any]], heard: bool) -> None:
+    view = right()
+    groups = {**(view.groups or {}), "master": group("master", rule(6443), *rules, vrrp=False)}
+    found = wrong(replace(view, groups=groups))
+    assert [contains(each, "warning security-group.no-vrrp") for each in found] == ([] if heard else [True])
+    if not heard:
+        assert found[0].endswith("--ethertype IPv4 --protocol 112 --remote-group master master")
+
+
 def test_an_address_group_is_not_looked_into() -> None:
     (found,) = wrong(with_rules(rule(6443, remote_address_group_id="g")))
     assert "security groups, unknown security-group.unreadable: TCP 6443 to" in found
@@ -97,6 +164,16 @@ def test_machines(wording: Wording) -> None:
     assert (
         f"error port.down: {ID}-worker-0-abcde-0 is not ACTIVE" in wrong(changed("worker-0-abcde-0", status="DOWN"))[0]
     )
+
+
+def test_ports_of_machines_that_are_switched_off() -> None:
+    view = right()
+    names = [f"{ID}-worker-0-{end}-0" for end in ("abcde", "fghij")]
+    ports = [{**each, "admin_state_up": each["name"] not in names} for each in view.ports]
+    (found,) = wrong(replace(view, ports=ports))
+    assert contains(found, "error port.down", *names)
+    ids = ("id-of-worker-0-abcde-0", "id-of-worker-0-fghij-0")
+    assert found.endswith(" && ".join(f"openstack port set --enable {each}" for each in ids))
 
 
 def test_no_machines_yet(wording: Wording) -> None:

@@ -100,7 +100,7 @@ def test_a_provider_network_needs_no_floating_ip() -> None:
         ),
         (
             {"admin_state_up": False},
-            f"error port.disabled: {ID}-api-port 10.0.0.5 is switched off; openstack port set --enable id-of-api-port",
+            f"warning port.disabled: {ID}-api-port 10.0.0.5 is switched off; openstack port set --enable id-of",
         ),
     ],
 )

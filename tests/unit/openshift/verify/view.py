@@ -84,8 +84,15 @@ def subnet(**more: Any) -> dict[str, Any]:
     return subnet_row(id="sub", name=f"{ID}-nodes", project_id="p", network_id="net") | more
 
 
-def group(role: str, *rules: dict[str, Any]) -> dict[str, Any]:
-    return {"id": role, "name": f"{ID}-{role}", "security_group_rules": list(rules)}
+VRRP = [
+    rule(None, protocol="112", ethertype=f"IPv{version}", remote_ip_prefix=prefix)
+    for version, prefix in ((4, "10.0.0.0/16"), (6, "fd00::/16"))
+]
+"""What each group of the installer has for keepalived."""
+
+
+def group(role: str, *rules: dict[str, Any], vrrp: bool = True, **more: Any) -> dict[str, Any]:
+    return {"id": role, "name": f"{ID}-{role}", "security_group_rules": [*rules, *(VRRP if vrrp else [])]} | more
 
 
 @dataclass(frozen=True, kw_only=True)
