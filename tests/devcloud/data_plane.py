@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.devcloud import processes, programs
 from tests.devcloud.fill import Client
-from tests.devcloud.layout import DevcloudError, Layout
+from tests.devcloud.layout import SERVICES, DevcloudError, Layout
 
 SERVICE = "data-plane"
 MODULE = "tests.devcloud.server.data_plane"
@@ -35,10 +35,13 @@ def start(layout: Layout) -> None:
     folder.mkdir(parents=True)
     _check_device()
     namespaces = ("--user", "--map-root-user", "--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child")
-    command = [str(layout.venv / "bin/python"), "-m", MODULE, str(layout.home), str(layout.programs)]
+    python = str(layout.venv / "bin/python")
+    ports = [str(layout.port(service)) for service in SERVICES]
+    command = [python, "-m", MODULE, str(layout.home), str(layout.programs), *ports]
+    outer = [python, "-m", "tests.devcloud.server.relay", "outer", str(folder / "relay.sock")]
     with open(layout.service_log(SERVICE), "a") as log:
         process = subprocess.Popen(
-            ["unshare", *namespaces, *command],
+            [*outer, "unshare", *namespaces, *command],
             stdout=log,
             stderr=log,
             stdin=subprocess.DEVNULL,

@@ -1,13 +1,13 @@
 """The data plane of one cloud: Open vSwitch and ovn-controller, and a network namespace for each server of Nova.
 
-    unshare --user --net --mount --pid ... python -m tests.devcloud.server.data_plane HOME ROOT
+    unshare --user --net --mount --pid ... python -m tests.devcloud.server.data_plane HOME ROOT PORT...
 
 It runs as the first process of namespaces of its own, so that whatever ends it ends all of it, and leaves nothing.
-ROOT is the folder of the programs.  The bridges are in user space (``datapath_type=netdev``): no kernel module is
-needed.  What Neutron wants is read from OVN's northbound database, and which servers run from the files of the fake
-hypervisor (machine_files.py): a port of such a server becomes an interface of that server's namespace, with its MAC
-address, its addresses, and the gateway and MTU that DHCP would give.  A server that stops, or is deleted, loses its
-namespace with all that runs in it.
+ROOT is the folder of the programs; the ports are those of the services.  The bridges are in user space
+(``datapath_type=netdev``): no kernel module is needed.  What Neutron wants is read from OVN's northbound database, and
+which servers run from the files of the fake hypervisor (machine_files.py): a port of such a server becomes an interface
+of that server's namespace, with its MAC address, its addresses, and the gateway and MTU that DHCP would give.  A server
+that stops, or is deleted, loses its namespace with all that runs in it.
 """
 
 import pathlib
@@ -93,7 +93,9 @@ class Switch:
         log = self.folder / f"{program}.log"
         # ovn-controller 23.03 knows no --unixctl: its socket lies where OVN_RUNDIR says
         own = [] if program == "ovn-controller" else [f"--unixctl={self.folder / program}.ctl"]
-        subprocess.Popen([program, *words, f"--log-file={log}", "-vconsole:off", *own], stdin=subprocess.DEVNULL)
+        # conntrack in user space of 3.1.0 aborts now and then (conn_update_state); --monitor starts it again
+        command = [program, *words, f"--log-file={log}", "-vconsole:off", "--monitor", *own]
+        subprocess.Popen(command, stdin=subprocess.DEVNULL)
 
 
 def add_machine(name):
@@ -171,21 +173,25 @@ def wanted(database, servers):
     for server, ports in servers.items():
         for port in ports:
             row = rows.get(port)
-            macs = [each.split()[0] for each in row.addresses if ":" in each] if row else []
+            cidrs = tuple(row.external_ids.get("neutron:cidrs", "").split()) if row else ()
+            own = {each.partition("/")[0] for each in cidrs}
+            # others are those of address pairs with a MAC address of their own
+            macs = [each.split()[0] for each in row.addresses if own & set(each.split()[1:])] if row else []
             if macs:
                 options = row.dhcpv4_options[0].options if row.dhcpv4_options else {}
                 found[port] = {
                     "machine": server,
                     "mac": macs[0],
                     "mtu": options.get("mtu", ""),
-                    "addresses": tuple(row.external_ids.get("neutron:cidrs", "").split()),
+                    "addresses": cidrs,
                     "gateway": options.get("router", ""),
                 }
     return found
 
 
 def main():
-    home, root = map(pathlib.Path, sys.argv[1:])
+    home, root, *ports = sys.argv[1:]
+    home, root = pathlib.Path(home), pathlib.Path(root)
     folder, ovn = home / "run/data-plane", home / "data/neutron/ovn"
     run("mount", "-t", "tmpfs", "none", "/run")  # where ip keeps the names of namespaces
     run("ip", "link", "set", "lo", "up")
@@ -194,6 +200,9 @@ def main():
     add_machine(OUTSIDE)
     add_interface(OUTSIDE, "outside", "eth0", addresses=OUTSIDE_ADDRESSES)
     switch.plug("br-ex", "outside")
+    # whoever is outside reaches the services of the cloud as well
+    relay = [sys.executable, "-m", "tests.devcloud.server.relay", "inner", folder / "relay.sock", *ports]
+    subprocess.Popen(["ip", "netns", "exec", OUTSIDE, *relay], stdin=subprocess.DEVNULL)
     schema = ovs.db.idl.SchemaHelper(str(root / "usr/share/ovn/ovn-nb.ovsschema"))
     for table, columns in TABLES.items():
         schema.register_columns(table, columns)

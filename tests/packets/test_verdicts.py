@@ -1,0 +1,137 @@
+"""What ``verify`` says of a way into a cluster, and what a client outside gets on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tests.packets.conftest import INFRA_ID, World
+from tests.packets.played_cluster import HOSTS, RESPONDER_NAME
+from tests.packets.situations import SITUATIONS, Situation
+
+SECONDS = 20
+"""How long a change may take until a client notices: keepalived's and OVN's."""
+
+
+@pytest.fixture(scope="module")
+def reached(world: World) -> World:
+    """The cluster after ``post-ipi``, which answers from outside."""
+    assert world.answers("api")
+    assert not world.answers("ingress")
+    words = ("--infra-id", INFRA_ID, "--ingress-ip", world.played.floating["ingress"], "--yes")
+    world.prep.run("post-ipi", *words)
+    assert silent(world, frozenset()) == set()
+    return world
+
+
+def silent(world: World, wanted: frozenset[str]) -> frozenset[str]:
+    """Return the services that answer nobody outside, once they are the wanted ones, or after a while."""
+    deadline = time.monotonic() + SECONDS
+    while (found := frozenset(each for each in HOSTS if not world.answers(each))) != wanted:
+        if time.monotonic() > deadline:
+            break
+    return found
+
+
+def codes_of(links: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[str]]:
+    """Return by service the codes of the links that are not ok."""
+    return {service: [each["code"] for each in found if each["status"] != "ok"] for service, found in links.items()}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=str)
+def test_verdict_and_packets(reached: World, situation: Situation) -> None:
+    with situation.brought_about(reached):
+        reached.played.settle()
+        links = reached.verify(*situation.words)
+        found = silent(reached, situation.silent)
+    reached.played.settle()
+    assert silent(reached, frozenset()) == set()
+    codes = {service: " ".join(each) for service, each in codes_of(links).items()}
+    assert (codes, found) == (situation.codes, situation.silent)
+
+
+MENDED = {
+    "no pair on any worker",
+    "pairs with another address",
+    "no rule for 443",
+    "no rule for 6443",
+    "443 only from the cluster's own network",
+    "a stateless group that lets no answer out",
+    "no group on the workers",
+    "the floating IP on no port",
+    "the floating IP on a master's own port",
+    "the workers' ports disabled",
+    "the router disabled",
+}
+
+
+@pytest.mark.parametrize("situation", [each for each in SITUATIONS if each.name in MENDED], ids=str)
+def test_a_fix_lets_packets_pass(reached: World, situation: Situation) -> None:
+    """Each command that ``verify`` prints is carried out as it stands."""
+    with situation.brought_about(reached):
+        reached.played.settle()
+        before = silent(reached, situation.silent)
+        links = reached.verify()
+        fixes = [link["fix"] for found in links.values() for link in found if link["status"] == "error"]
+        for fix in dict.fromkeys(fixes):
+            reached.carry_out(fix)
+        reached.played.settle()
+        after = silent(reached, frozenset())
+    reached.played.settle()
+    assert silent(reached, frozenset()) == set()
+    assert (before, after) == (situation.silent, frozenset())
+
+
+def test_a_virtual_address_moves(reached: World) -> None:
+    """Of a client that asks ten times a second, the time without an answer is keepalived's: three advertisements."""
+    holder = reached.played.wait_for_holder("ingress")
+    asked: list[tuple[float, bool]] = []
+    fallen = 0.0
+    while time.monotonic() < fallen + 10 or not fallen:
+        began = time.monotonic()
+        asked.append((began, reached.answers("ingress")))
+        if not fallen and len(asked) == 10:
+            assert all(answered for _, answered in asked)
+            assert reached.played.fall(holder)
+            fallen = time.monotonic()
+        time.sleep(max(0, began + 0.1 - time.monotonic()))
+    lost = [moment for moment, answered in asked if not answered]
+    again = next(moment for moment, answered in asked if answered and moment > (lost[-1] if lost else fallen))
+    print(f"{len(lost)} of {len(asked)} requests lost, answered again {again - fallen:.1f} s after the holder's end")
+    moved = reached.played.wait_for_holder("ingress")
+    reached.played.start_keepalived(holder)
+    assert moved != holder
+    assert again - fallen < SECONDS
+
+
+def test_a_second_post_ipi_disturbs_nobody(reached: World) -> None:
+    words = ("--infra-id", INFRA_ID, "--ingress-ip", reached.played.floating["ingress"], "--yes")
+    process = reached.prep.start("post-ipi", *words)
+    asked = 0
+    while process.poll() is None or asked < 20:
+        assert reached.answers("ingress")
+        assert reached.answers("api")
+        asked += 1
+    assert process.wait() == 0
+
+
+@pytest.mark.parametrize("service", HOSTS)
+def test_a_probe_from_outside(reached: World, service: str) -> None:
+    """Where OpenStack shows every link as right, and nobody listens, only a probe says so."""
+    other = next(each for each in HOSTS if each != service)
+    assert codes_of(reached.probe()) == {"api": [], "ingress": []}
+    for machine in reached.played.of(service):
+        reached.played.plane.kill(machine.id, RESPONDER_NAME)
+    try:
+        assert codes_of(reached.verify())[service] == []
+        found = codes_of(reached.probe())
+    finally:
+        for machine in reached.played.of(service):
+            reached.played.start_responder(machine)
+        reached.played.wait_for_holder(service)
+    assert set(found[service]) <= {"probe.refused", "probe.no-answer"}
+    assert found[service]
+    assert found[other] == []
