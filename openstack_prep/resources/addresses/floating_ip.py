@@ -253,8 +253,8 @@ class FloatingIP(AsksForAddresses, NetworkResource[FloatingIPRecord]):
         network_id = run.find_id(ExternalNetwork(name=self.external_network))
         if self.address is None or network_id is None:
             return
-        for what, fix in external_addresses.refused(run, self.external_network, network_id, self.address):
-            yield self.mistake(what, fix, Code.ADDRESS_IN_USE)
+        for what, fix, code in external_addresses.refused(run, self.external_network, network_id, self.address):
+            yield self.mistake(what, fix, code)
 
 
 def given_address(address: str) -> Key:

@@ -47,15 +47,19 @@ class AsksForAddresses(InProject):
                     yield self.mistake(what, "choose another address", Code.ADDRESS_IN_USE)
 
 
-def refused(run: CloudRun, network: str, network_id: str, address: str) -> Iterator[tuple[str, str]]:
-    """Yield why Neutron refuses to give a free address of a network to a floating IP or a gateway, and the fix."""
+def refused(run: CloudRun, network: str, network_id: str, address: str) -> Iterator[tuple[str, str, str]]:
+    """Yield why Neutron refuses an address of a network to a floating IP or a gateway, the fix, and the code."""
     around = [each.cidr for each in queries.subnets_of(run, network_id) if ip_address(address) in ip_network(each.cidr)]
     if not around:
-        yield f"{address} is not in any subnet of {network}", "choose an address of that network"
+        yield f"{address} is not in any subnet of {network}", "choose an address of that network", ""
     elif not any(is_host(address, cidr) for cidr in around):
-        yield f"{address} is no address of a host in {', '.join(around)}", "choose another address"
+        yield f"{address} is no address of a host in {', '.join(around)}", "choose another address", ""
     elif holder := holder_of(run, network_id, address):
-        yield f"{address} already belongs to {holder}", "choose another address, or have this one released"
+        yield (
+            f"{address} already belongs to {holder}",
+            "choose another address, or have this one released",
+            Code.ADDRESS_IN_USE,
+        )
 
 
 def holder_of(run: CloudRun, network_id: str, address: str) -> str:

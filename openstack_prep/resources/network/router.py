@@ -309,8 +309,8 @@ class Router(AsksForAddresses, NetworkResource[RouterRecord]):
         network_id = run.find_id(ExternalNetwork(name=name)) if name and self.external_fixed_ips else None
         for address in self.external_fixed_ips or ():
             if name and network_id and not (record and address in record.gateway_addresses):
-                for what, fix in external_addresses.refused(run, name, network_id, address):
-                    yield self.mistake(what, fix, Code.ADDRESS_IN_USE, "external_fixed_ips")
+                for what, fix, code in external_addresses.refused(run, name, network_id, address):
+                    yield self.mistake(what, fix, code, "external_fixed_ips")
 
     # --- the router itself ----------------------------------------------------------------
 
