@@ -226,6 +226,8 @@ def test_a_network_that_is_shared_with_a_project(lab: Lab) -> None:
     lab.apply(network, subnet, guest)
     (found,) = lab.admin.network.networks(project_id=lab.project_id)
     assert targets(lab, found.id) == {other.id}
+    (policy,) = lab.admin.network.rbac_policies(object_id=found.id, action="access_as_shared")
+    assert policy.project_id == lab.project_id  # whose quota counts it
     (port,) = lab.admin.network.ports(project_id=other.id)
     assert port.network_id == found.id
     more = {"object_type": "network", "object_id": found.id, "action": "access_as_shared"}

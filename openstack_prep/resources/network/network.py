@@ -176,7 +176,9 @@ class Network(NetworkResource[NetworkRecord], Coherent):
         present = queries.sharing(run.fresh(), observed.id)
         wanted = {run.id(each) for each in self._projects()}
         for project_id in sorted(wanted - present.keys()):
-            policy = {"object_type": "network", "object_id": observed.id, "action": "access_as_shared"}
+            # of the network's project, whose quota then counts it, also where an administrator creates it
+            owner = {"project_id": run.id(self.owner)} if self.owner else {}
+            policy = {"object_type": "network", "object_id": observed.id, "action": "access_as_shared", **owner}
             run.admin.network.post("/rbac-policies", {"rbac_policy": {**policy, "target_tenant": project_id}})
         for project_id in sorted(present.keys() - wanted):
             run.admin.network.delete(f"/rbac-policies/{present[project_id]}")
