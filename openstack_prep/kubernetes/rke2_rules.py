@@ -875,10 +875,11 @@ def answers_all_arp(config: Raw) -> bool:
 
     Sources: MetalLB's documentation, "Installation"; kube-proxy's reference, --ipvs-strict-arp.
     """
-    given = value_at(config, "services.kubeproxy.extra_args") or config.get("kube-proxy-arg") or ()
-    arguments = [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else given
-    arguments = [arguments] if isinstance(arguments, str) else arguments
-    arguments = [str(each).lower().removeprefix("--") for each in arguments]
+    given = value_at(config, "services.kubeproxy.extra_args")  # of any type: documents with mistakes come here as well
+    arguments = [text for _, text in _texts(config, "kube-proxy-arg")]
+    arguments += [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else []
+    arguments += map(str, given) if isinstance(given, list | tuple) else []
+    arguments = [each.lower().removeprefix("--") for each in arguments]
     return "proxy-mode=ipvs" in arguments and "ipvs-strict-arp=true" not in arguments
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import yaml
 
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.keys.schema import load_schema
-from openstack_prep.kubernetes.rke2_rules import document_faults, is_schedule
+from openstack_prep.kubernetes.rke2_rules import answers_all_arp, document_faults, is_schedule, warnings
 from tests.unit.texts import Wording
 
 
@@ -232,3 +232,34 @@ def test_the_source_of_a_secret_is_not_asked() -> None:
 def test_networks_beside_a_placeholder_are_not_judged_with_defaults() -> None:
     config = {"service-cidr": "{{ services }}", "cluster-dns": "10.96.0.10"}
     assert [each.steps for each in document_faults(config, load_schema("server"))] == [("service-cidr",)]
+
+
+MODE = "proxy-mode=ipvs"
+
+
+@pytest.mark.parametrize(
+    ("config", "warned"),
+    [
+        ({"kube-proxy-arg": MODE}, True),
+        ({"kube-proxy-arg": [f"--{MODE}"]}, True),
+        ({"kube-proxy-arg": [MODE], "kube-proxy-arg+": ["ipvs-strict-arp=true"]}, False),
+        ({"services": {"kubeproxy": {"extra_args": {"proxy-mode": "ipvs"}}}}, True),
+        ({"services": {"kubeproxy": {"extra_args": {"proxy-mode": "ipvs", "ipvs-strict-arp": True}}}}, False),
+        ({"services": {"kubeproxy": {"extra_args": [MODE]}}}, True),
+        *(({"kube-proxy-arg": each}, False) for each in (5, True, None, {"a": 5}, [5, None, Secret("a")])),
+        *(({"services": {"kubeproxy": {"extra_args": each}}}, False) for each in (5, True, MODE, [5])),
+    ],
+    ids=str,
+)
+def test_kube_proxy_of_a_document_that_may_have_mistakes(config: dict[str, object], warned: bool) -> None:
+    assert answers_all_arp(config) == warned
+
+
+@pytest.mark.parametrize("value", [5, True, None, "x", [5, None], [{}], {"a": 5}, [["a"]], "https://[", "%zz"], ids=str)
+@pytest.mark.parametrize("form", ["server", "agent"])
+def test_each_key_may_have_a_value_of_another_type(form: Literal["server", "agent"], value: object) -> None:
+    """Warnings are printed beside the mistakes."""
+    for name in load_schema(form)["properties"]:
+        for key in (name, f"{name}+"):
+            assert list(document_faults({key: value}, load_schema(form))) is not None
+            assert all(isinstance(each, str) for each in warnings({key: value}, is_server=form == "server"))
