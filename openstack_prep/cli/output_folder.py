@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from openstack_prep.base.errors import FolderRefused
@@ -20,23 +20,25 @@ def output_folder(folder: Path | None) -> Path | None:
     return folder
 
 
-def write_conversion(folder: Path, name: str, texts: Mapping[str, str]) -> str:
+def write_conversion(folder: Path, name: str, texts: Mapping[str, str], edited: Collection[str] = ()) -> str:
     """Write the files of a conversion, and return their paths, one per line; raises FolderRefused.
 
-    Files that are not of a conversion with this name are not overwritten.
+    Files that are not of a conversion with this name are not overwritten, nor ``edited`` ones with another text.
     """
-    write_marked(folder, f"# [openstack-prep:convert/{name}]", texts)
+    write_marked(folder, f"# [openstack-prep:convert/{name}]", texts, edited=edited)
     return "\n".join(f"{folder / each}" for each in texts)
 
 
-def write_marked(folder: Path, mark: str, texts: Mapping[str, str], *, exactly: bool = True) -> None:
+def write_marked(
+    folder: Path, mark: str, texts: Mapping[str, str], *, exactly: bool = True, edited: Collection[str] = ()
+) -> None:
     """Write files whose first line is ``mark``, and if ``exactly`` remove others with it.
 
-    Raises FolderRefused for files of these names without it.
+    Raises FolderRefused for files of these names without it, and for ``edited`` ones with another text.
     """
     try:
         make_private_folder(folder)
     except OSError as error:
         fix = "name a folder that you can create"
         raise FolderRefused(f"--output {folder} cannot be created: {error.strerror}; {fix}") from None
-    MarkedFiles(folder, mark).write(texts, exactly=exactly)
+    MarkedFiles(folder, mark).write(texts, exactly=exactly, edited=edited)

@@ -9,6 +9,7 @@ from openstack_prep.cli.output import print_result, warn
 from openstack_prep.cli.output_folder import output_folder, write_conversion
 from openstack_prep.kubernetes import reading
 from openstack_prep.kubernetes.convert import convert
+from openstack_prep.kubernetes.convert.new_spec import FILE
 from openstack_prep.kubernetes.convert.versions import version_warnings
 
 
@@ -26,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     conversion = convert(data, version=options.kubernetes_version)
     if folder:
         name = " ".join(str(data.get("cluster_name") or "local").split())
-        shown = write_conversion(folder, name, conversion.texts(openly=True))
+        shown = write_conversion(folder, name, conversion.texts(openly=True), edited=(FILE,))
     else:
         shown = "\n".join(f"# --- {name}\n{text}" for name, text in conversion.texts(openly=False).items())
     print_result(options, f"{conversion}\n\n{shown}".rstrip("\n"), conversion.data())

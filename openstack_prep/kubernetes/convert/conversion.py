@@ -17,7 +17,7 @@ from openstack_prep.base import shell
 from openstack_prep.base.fields import is_address, words
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.base.secret import HIDDEN, Secret, masked
+from openstack_prep.base.secret import HIDDEN, Secret, masked, secrets_in
 from openstack_prep.kubernetes import rke2, rke2_rules
 from openstack_prep.kubernetes.convert import chart_keys, service_keys
 from openstack_prep.kubernetes.convert.chart_keys import plugin
@@ -212,6 +212,8 @@ def _new_cluster(
         "Then check it: openstack-prep validate new.yaml. If pods of both clusters talk to each other, their networks "
         "must not overlap."
     )
+    if any(secrets_in(files[FILE])):
+        yield f"{FILE} has secrets of the old cluster in plain text: keep its mode 0600, and commit it nowhere."
     yield from _other_nodes(nodes, servers)
     yield from _one_plugin(data, plugin(Draft(data, target.minor)))
     for name, path in hidden_files(files).items():

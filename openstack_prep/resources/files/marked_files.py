@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,22 +89,28 @@ class MarkedFiles:
         text = _text(path) if path.is_file() else ""
         return OwnershipTag.spec_in(PLACE.sub("", _tag_line(text))) or ""
 
-    def write(self, texts: Mapping[str, str], *, exactly: bool = True) -> None:
+    def write(self, texts: Mapping[str, str], *, exactly: bool = True, edited: Collection[str] = ()) -> None:
         """Write files, readable by their owner alone, and if ``exactly`` remove the other managed ones.
 
-        Raises FolderRefused, also for unmanaged files of these names.
+        Raises FolderRefused, also for unmanaged files of these names, and for the ``edited`` ones, which their owner
+        changes by hand, if they exist with another text.
         """
-        self._refuse_others(texts)  # before the folder is created
+        self._refuse_others(texts, edited)  # before the folder is created
         with one_writer_in(self.folder):
-            self._refuse_others(texts)
+            self._refuse_others(texts, edited)
             self._write(texts, exactly)
 
-    def _refuse_others(self, texts: Mapping[str, str]) -> None:
+    def _refuse_others(self, texts: Mapping[str, str], edited: Collection[str]) -> None:
         if others := self.of_others(list(texts)):
             one = len(others) == 1
             named = [f"{path} ({owner_text(spec)})" if (spec := self.spec_of(path)) else str(path) for path in others]
             what = f"{', '.join(named)} {'exists and is' if one else 'exist and are'} not managed"
             raise FolderRefused(f"{what}; choose another directory, or remove {'it' if one else 'them'}")
+        there = self.there() if edited else {}
+        for name in edited:
+            if name in there and not self._is_same(name, there[name], texts[name]):
+                what = f"{self.folder / name} exists with other content, such as changes by hand"
+                raise FolderRefused(f"{what}; choose another directory, or rename it")
 
     def _write(self, texts: Mapping[str, str], exactly: bool) -> None:
         before = self.there()

@@ -128,6 +128,24 @@ def test_a_foreign_file_stays(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert "new/a.yaml exists" in capsys.readouterr().err
 
 
+def test_a_second_run_keeps_the_edits_of_the_new_spec(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The printed steps tell the user to change it; a file that nobody changes is written again."""
+    command = ["kubernetes", "convert", "cluster.yml", "--output", "new"]
+    assert main(command) == 0
+    assert "new.yaml has secrets" in (folder / "new" / "moving.txt").read_text()
+    (folder / "new" / "moving.txt").unlink()
+    assert main(command) == 0
+    spec = folder / "new" / "new.yaml"
+    spec.write_text(spec.read_text() + "# mine\n")
+    before = {each.name: each.read_text() for each in (folder / "new").iterdir()}
+    assert before.keys() == FILES
+    (folder / "cluster.yml").write_text(GOOD.replace("hostname_override: a", "hostname_override: b"))
+    capsys.readouterr()
+    assert main(command) == 2
+    assert "new/new.yaml exists with other content" in capsys.readouterr().err
+    assert {each.name: each.read_text() for each in (folder / "new").iterdir()} == before
+
+
 def test_mistakes_are_reported_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "cluster.yml").write_text(f"{GOOD}kubernets_version: v1\nservice: {{}}\n")
     assert main(["kubernetes", "convert", "cluster.yml", "--output", "new"]) == 2
