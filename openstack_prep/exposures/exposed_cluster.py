@@ -249,7 +249,7 @@ class ExposedCluster(ClusterFields):
         return tuple(each.key for each in self.related.exposures)
 
     def desired(self) -> Values:
-        return {"directory": self.directory, "differences": frozenset()}
+        return {"directory": self.directory, "drift": frozenset()}
 
     # --- current state --------------------------------------------------------------------
 
@@ -285,7 +285,7 @@ class ExposedCluster(ClusterFields):
         return bool(self.files(run).there() or (claims and claims.held(run)))
 
     def _observed(self, there: bool, drift: frozenset[str]) -> Observed:
-        values = self.desired() | {"differences": drift}
+        values = self.desired() | {"drift": drift}
         outputs = {"directory": self.directory, "path": self.directory}
         return Observed(id=self.directory, ours=there, values=values, outputs=outputs)
 

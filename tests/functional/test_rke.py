@@ -130,7 +130,7 @@ def test_two_clusters_from_nothing_scaled_and_back_to_nothing(
 def check_roles_of_those_that_stay(prep: Prep, mesh: dict[str, Any]) -> None:
     """With three nodes the second is promoted, which is shown; what the first may not lose unasked is refused."""
     prep.write(scaled(mesh, 1, 3))
-    promoted = "differences -[roles cluster2-1: worker -> controlplane, etcd, worker]"
+    promoted = "drift -[roles cluster2-1: worker -> controlplane, etcd, worker]"
     assert promoted in prep.run("plan", prep.spec.name).stdout
     groups = [{"nodes": 0, "roles": ["worker"]}, {"nodes": "1-", "roles": ["controlplane", "etcd"]}]
     first, second = scaled(mesh, 1, 2)["rke_clusters"]
@@ -164,8 +164,8 @@ def mend_by_hand_and_as_the_user(prep: Prep, devcloud: Devcloud) -> None:
     (first / "cluster.yml").write_text(good.replace("plugin: none", "plugin: canal"))
     (second / "metallb.yaml").unlink()
     said = prep.run("plan", prep.spec.name).stdout
-    assert "differences -[cluster.yml: network.plugin canal -> none]" in said
-    assert "differences -[metallb.yaml is missing]" in said
+    assert "drift -[cluster.yml: network.plugin canal -> none]" in said
+    assert "drift -[metallb.yaml is missing]" in said
     mark = devcloud.mark()
     prep.run("rke", "render", prep.spec.name, "--cluster", "cluster1")
     assert (first / "cluster.yml").read_text() == good

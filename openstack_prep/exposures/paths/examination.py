@@ -187,7 +187,7 @@ def _view(
     run: CloudRun, cluster: ExposedCluster, path: str, answers: Mapping[str, Any], paired: Collection[str]
 ) -> View:
     observed = run.look(cluster)
-    drift = tuple(sorted(observed.values["differences"])) if observed else None
+    drift = tuple(sorted(observed.values["drift"])) if observed else None
     ports, floating_ips = _of_project(run, cluster, PortRecord), _of_project(run, cluster, FloatingIPRecord)
     nodes = _nodes(run, cluster, ports)
     groups = {group for node in nodes or () for group in node.security_groups}

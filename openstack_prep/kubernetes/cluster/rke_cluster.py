@@ -228,7 +228,7 @@ class RkeCluster(RkeFields):
     def desired(self) -> Values:
         values = {name: getattr(self, name) for name in ("directory", "distribution", *NETWORKS)}
         values = {name: value for name, value in values.items() if value is not None}  # no free network
-        return values | {"nodes": f"of stack/{self.stack}", "differences": frozenset()}
+        return values | {"nodes": f"of stack/{self.stack}", "drift": frozenset()}
 
     # --- current state --------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class RkeCluster(RkeFields):
         return Observed(
             id=self.directory,
             ours=True,
-            values=self.desired() | networks_in(there.values()) | {"differences": own_drift, "roles": roles},
+            values=self.desired() | networks_in(there.values()) | {"drift": own_drift, "roles": roles},
             outputs=self._run_outputs(outputs),
         )
 

@@ -88,7 +88,7 @@ def test_an_edit_of_the_spec_is_no_drift(capsys: pytest.CaptureFixture[str]) -> 
     write({**SPEC, "exposures": [{**first, "names": ["web.example.com"]}, *others]})
     steps = data(capsys, "plan", "spec.yaml")["steps"]
     (changes,) = (each["changes"] for each in steps if each["resource"] == "exposed_cluster/c")
-    assert [each["field"] for each in changes] == ["differences"]
+    assert [each["field"] for each in changes] == ["drift"]
 
 
 @pytest.mark.parametrize(

@@ -348,7 +348,7 @@ def test_nodes_that_stay_and_will_do_something_else(
         return plan.table, list(map(str, plan.refusals))
 
     line, refused = of_roles()
-    assert "differences -[roles a-1: controlplane, etcd, worker -> worker]" in line
+    assert "drift -[roles a-1: controlplane, etcd, worker -> worker]" in line
     wording(refused)
     kept = NodeGroup(nodes="0-", roles=("controlplane", "etcd", "worker"))
     assert of_roles(roles=(kept,)) == ("apply lab: 1 unchanged", [])
@@ -363,7 +363,7 @@ def test_nodes_that_stay_and_will_do_something_else(
 
     fewer = stack(tmp_path)  # with three again the second is promoted
     line, refused = of_roles()
-    assert "differences -[roles a-1: worker -> controlplane, etcd, worker]" in line
+    assert "drift -[roles a-1: worker -> controlplane, etcd, worker]" in line
     assert refused == []
 
 
