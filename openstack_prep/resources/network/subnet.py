@@ -206,7 +206,7 @@ class Subnet(NetworkResource[SubnetRecord]):
         if self.cidr is not None:
             whole = ipaddress.ip_network(self.cidr)
             is_new = not (context.for_plan or self.adopt)  # a plan judges what the spec leaves open once it has looked
-            yield from self._check_ranges(whole, is_new=is_new)
+            yield from self._check_ranges(whole, self.gateway(is_new=is_new))
             refused = (*self._refused(whole), *self._refused_dhcp(whole, is_new=is_new))
             yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION) for what, fix in refused)
             yield from self._check_neighbours(context, whole)
@@ -229,7 +229,7 @@ class Subnet(NetworkResource[SubnetRecord]):
         if self.cidr is not None:
             whole = ipaddress.ip_network(self.cidr)
             yield from self._check_others(run, whole)
-            yield from self._check_ranges(whole, is_new=True) if self.gateway_ip is None else ()
+            yield from self._check_ranges(whole, self.gateway(is_new=True)) if self.gateway_ip is None else ()
             refused = self._refused_dhcp(whole, is_new=True) if self.enable_dhcp is None else ()
             yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION) for what, fix in refused)
 
@@ -244,9 +244,9 @@ class Subnet(NetworkResource[SubnetRecord]):
             return
         if self.cidr is None or not (self.gateway_ip and self.allocation_pools):  # else validate has compared them
             pools = self.allocation_pools if self.allocation_pools is not None else record.allocation_pools
-            gateway = record.gateway_ip or False if self.gateway_ip is None else self.gateway_ip
-            whole = replace(self, cidr=record.cidr, gateway_ip=gateway, allocation_pools=pools)
-            yield from whole._check_ranges(ipaddress.ip_network(record.cidr), is_new=False)
+            gateway = record.gateway_ip if self.gateway_ip is None else self.gateway_ip or None
+            whole = replace(self, cidr=record.cidr, allocation_pools=pools)
+            yield from whole._check_ranges(ipaddress.ip_network(record.cidr), gateway)
         if "gateway_ip" in changed and record.gateway_ip:
             for port in queries.ports_on(run, record.network_id):
                 held = {each.ip_address for each in port.fixed_ips if each.subnet_id == record.id}
@@ -323,9 +323,13 @@ class Subnet(NetworkResource[SubnetRecord]):
                 what = f"{whole} overlaps {other.cidr} of {other.key} on the same network"
                 yield self.mistake(what, "choose another cidr", Code.SPEC_CONTRADICTION)
 
-    def _check_ranges(self, whole: _Network, *, is_new: bool) -> Iterable[Mistake]:
+    def _check_ranges(self, whole: _Network, known: str | None) -> Iterable[Mistake]:
+        """Yield what is wrong with the pools, and the gateway as far as it is known.
+
+        Only a gateway that the spec writes must be inside: that of an existing subnet may be outside, such as fe80::1
+        (Neutron 29.0.0, ipam/utils.py, check_gateway_invalid_in_subnet).
+        """
         pools = sorted((_ends(each) for each in self.allocation_pools or ()), key=lambda ends: int(ends[0]))
-        known = self.gateway(is_new=is_new)
         gateway = ipaddress.ip_address(known) if known else None
         declared = gateway if self.gateway_ip else None
         for each in filter(None, (declared, *itertools.chain(*pools))):

@@ -205,3 +205,33 @@ def test_only_a_new_subnet_must_not_overlap(run: CloudRun, services: requests_mo
     listed[:] = [answer(id="s2", name="theirs", cidr="10.0.0.128/25")]
     refusals = plan(CloudRun(run.admin, run.ownership), NODES).refusals
     assert [each.code for each in refusals] == ["spec.unresolved-reference"]
+
+
+SIX = {"cidr": "fd00::/64", "allocation_pools": [{"start": "fd00::2", "end": "fd00::ff"}]}
+
+
+@pytest.mark.parametrize(
+    ("exists", "fields", "messages"),
+    [
+        (SIX | {"gateway_ip": "fe80::1"}, {"allocation_pools": ("fd00::10-fd00::ff",)}, []),
+        ({"gateway_ip": "192.0.2.1"}, {"allocation_pools": ("10.0.0.10-10.0.0.99",)}, []),
+        ({"gateway_ip": None}, {"allocation_pools": ("10.0.0.1-10.0.0.99",)}, []),
+        ({}, {"allocation_pools": ("10.0.0.1-10.0.0.99",)}, ["is in an allocation pool"]),
+        (SIX | {"gateway_ip": "fe80::1"}, {"allocation_pools": ("fd01::10-fd01::10",)}, ["fd01::10 is outside"] * 2),
+        ({}, {"gateway_ip": "10.0.1.1"}, ["10.0.1.1 is outside 10.0.0.0/24"]),
+        ({}, {"gateway_ip": "10.0.0.9"}, ["is in an allocation pool"]),
+    ],
+)
+def test_only_a_gateway_that_the_spec_writes_must_be_inside(
+    run: CloudRun,
+    services: requests_mock.Mocker,
+    listed: list[Any],
+    exists: dict[str, Any],
+    fields: dict[str, Any],
+    messages: list[str],
+) -> None:
+    services.get(f"{NEUTRON}/ports", json={"ports": []})
+    listed.append(answer(**exists))
+    refusals = plan(run, Subnet(name="nodes", network="net", **fields)).refusals
+    assert len(refusals) == len(messages)
+    assert all(message in each.what for message, each in zip(messages, refusals, strict=True))
