@@ -161,6 +161,9 @@ class FloatingIP(AsksForAddresses, NetworkResource[FloatingIPRecord]):
         """Return floating IPs with our tag and name, preferably the one with the address; else the address alone."""
         marked = [record for record in listed if self.is_ours(run, record)]
         at_address = [record for record in marked or listed if self.address and record.address == self.address]
+        if at_address and not marked:  # another external network may have the same address
+            network_id = run.find_id(ExternalNetwork(name=self.external_network))
+            return [record for record in at_address if network_id in (None, record.network_id)]
         return at_address or marked
 
     def is_ours(self, run: CloudRun, record: FloatingIPRecord) -> bool:

@@ -121,8 +121,9 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         marked = [record for record in listed if self.floating_ip and carries(run.ownership, record, self.floating_ip)]
         if self.floating_ip_id:
             return next((record for record in listed if record.id == self.floating_ip_id), None)
-        if self.address:
-            return next((record for record in listed if record.address == self.address), None)
+        if self.address:  # two external networks may have it; the tag tells which one the spec names
+            at_address = [record for record in listed if record.address == self.address]
+            return next((record for record in at_address if record in marked), next(iter(at_address), None))
         # as ``twin.choose`` does: twins in use first, then the oldest
         return min(marked, key=lambda each: (each.port_id is None, each.created_at, each.id), default=None)
 

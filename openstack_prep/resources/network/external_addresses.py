@@ -11,6 +11,7 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
@@ -38,10 +39,18 @@ class AsksForAddresses(InProject):
     def asked_addresses(self) -> tuple[str, ...]:
         return ()
 
+    if TYPE_CHECKING:  # a field of each kind
+
+        @property
+        def external_network(self) -> str | None: ...
+
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
-        """Yield addresses that an earlier resource of the spec asks for as well, of whichever project."""
+        """Yield addresses that an earlier resource of the spec asks for as well, of whichever project.
+
+        An address is unique on its network only: two networks may have the same subnet.
+        """
         for other in context.declared(AsksForAddresses):
-            if other.key < self.key:
+            if other.key < self.key and other.external_network == self.external_network:
                 for address in (each for each in self.asked_addresses if each in other.asked_addresses):
                     what = f"{address} is also declared by {other.key}"
                     yield self.mistake(what, "choose another address", Code.ADDRESS_IN_USE)

@@ -400,3 +400,27 @@ def test_a_deletion_shows_the_address(run: CloudRun, listed: list[Any], ports: l
     kept = planner.plan_removals(planner.plan_apply("lab", (), {}), left, prune=False)
     assert contains(kept.table, "address 192.0.2.10", "no longer")
     assert [each["address"] for each in kept.undeclared_data()] == ["192.0.2.10"]
+
+
+# --- one address on two external networks --------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", [Router(name="a", external_fixed_ips=("192.0.2.10",)), replace(API, name="a")])
+@pytest.mark.parametrize(("network", "codes"), [("external", ["address.in-use"]), ("elsewhere", [])])
+def test_an_address_is_unique_on_its_network_only(first: Router | FloatingIP, network: str, codes: list[str]) -> None:
+    mistakes = declared_mistakes(replace(first, external_network=network), API)
+    assert [each.code for each in mistakes] == codes
+
+
+def test_the_same_address_on_another_network_is_not_adopted(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
+) -> None:
+    networks = [{"id": "n1", "name": "external"}, {"id": "n2", "name": "elsewhere"}]
+    services.get(f"{NEUTRON}/networks", json={"networks": networks})
+    listed.append(answer(id="f2", floating_network_id="n2", description="by hand"))
+    ((action, found),) = [(step.action, step.observed) for step in plan(run, API)]
+    assert (action, found) == (Action.CREATE, None)
+    listed.append(answer(description="by hand"))
+    ((action, found),) = [(step.action, step.observed) for step in plan(CloudRun(run.admin, run.ownership), API)]
+    assert found is not None
+    assert (action, found.id) == (Action.KEEP, "f1")

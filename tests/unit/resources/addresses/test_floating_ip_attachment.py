@@ -237,3 +237,11 @@ def test_nothing_to_do_is_two_lists(run: CloudRun, neutron: Neutron, services: r
     neutron.ips[0]["port_id"] = "p1"
     assert not plan(run)
     assert [each.partition("?")[0] for each in sorted(sent(services))] == ["GET /v2.0/floatingips", "GET /v2.0/ports"]
+
+
+def test_of_two_networks_with_one_address_the_tag_tells_which(run: CloudRun, neutron: Neutron) -> None:
+    elsewhere = neutron.ip(id="f2", floating_network_id="n2", port_id="p9")
+    neutron.ips = [elsewhere, neutron.ip(description="[openstack-prep:lab/web]", port_id="p1")]
+    found = run.look(FloatingIPAttachment(port=PORT, floating_ip="web", address="192.0.2.5", tag=TAG))
+    assert found is not None
+    assert found.id == "f1"
