@@ -57,11 +57,15 @@ class AsksForAddresses(InProject):
 
 
 def refused(run: CloudRun, network: str, network_id: str, address: str) -> Iterator[tuple[str, str, str]]:
-    """Yield why Neutron refuses an address of a network to a floating IP or a gateway, the fix, and the code."""
-    around = [each.cidr for each in queries.subnets_of(run, network_id) if ip_address(address) in ip_network(each.cidr)]
-    if not around:
+    """Yield why Neutron refuses an address of a network to a floating IP or a gateway, the fix, and the code.
+
+    Nothing is known of the subnets of an external network that is not shared: a member does not see them.
+    """
+    subnets = queries.subnets_of(run, network_id)
+    around = [each.cidr for each in subnets if ip_address(address) in ip_network(each.cidr)]
+    if subnets and not around:
         yield f"{address} is not in any subnet of {network}", "choose an address of that network", ""
-    elif not any(is_host(address, cidr) for cidr in around):
+    elif around and not any(is_host(address, cidr) for cidr in around):
         yield f"{address} is no address of a host in {', '.join(around)}", "choose another address", ""
     elif holder := holder_of(run, network_id, address):
         yield (

@@ -20,7 +20,7 @@ from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, Resource
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.neutron_records import INTERFACES, Route, RouterRecord, SubnetRecord
+from openstack_prep.resources.lists.neutron_records import INTERFACES, FixedIP, Route, RouterRecord, SubnetRecord
 from openstack_prep.resources.network import external_addresses
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.external_addresses import AsksForAddresses
@@ -293,13 +293,17 @@ class Router(AsksForAddresses, NetworkResource[RouterRecord]):
         known = {each.id for each in mine}
         if record and record.joined - known:  # of other projects, which may reach the next hop
             return
-        own = {each.gateway for each in mine} | {*(record.gateway_addresses if record else ())}
-        own |= {*(self.external_fixed_ips or ())}
+        own = {each.ip_address for each in _interface_addresses(run, record)} if record else set()
+        own |= {each.gateway or "" for each in mine if not (record and each.id in record.joined)}  # it will get these
+        own |= {*(record.gateway_addresses if record else ()), *(self.external_fixed_ips or ())}
         for hop in dict.fromkeys(route.nexthop for route in self.routes or ()):
             if hop in own:
                 yield f"the next hop {hop} is the router itself", "write the address of another router"
             elif not any(ip_address(hop) in ip_network(each.cidr) for each in mine):
+                has_gateway = self.external_network or (record and record.gateway_network_id)
                 external = self._external_subnets(run, record)
+                if has_gateway and not external:  # a member does not see them unless the network is shared
+                    continue
                 if not any(ip_address(hop) in ip_network(each.cidr) for each in external):
                     yield f"the next hop {hop} is in no subnet of the router", "add its subnet to interfaces"
 
@@ -448,5 +452,10 @@ def _ids_of(run: CloudRun, subnet: Subnet, project_id: str) -> frozenset[str]:
 
 def _joined(run: CloudRun, router: RouterRecord) -> frozenset[str]:
     """Return the ids of the subnets in which a router has an interface."""
+    return frozenset(fixed.subnet_id for fixed in _interface_addresses(run, router))
+
+
+def _interface_addresses(run: CloudRun, router: RouterRecord) -> Iterator[FixedIP]:
+    """Yield the addresses of a router in its subnets: an interface that was joined by port has any of them."""
     ports = queries.router_interfaces(run, router.project_id, INTERFACES)
-    return frozenset(fixed.subnet_id for port in ports if port.device_id == router.id for fixed in port.fixed_ips)
+    return (fixed for port in ports if port.device_id == router.id for fixed in port.fixed_ips)

@@ -291,6 +291,40 @@ def test_a_new_router_reaches_its_next_hops(
 
 
 @pytest.mark.parametrize(
+    ("address", "hop", "valid"),
+    [
+        ("10.0.0.254", "10.0.0.1", True),  # of a transit network: the gateway is another router
+        ("10.0.0.254", "10.0.0.254", False),
+        ("10.0.0.1", "10.0.0.1", False),
+        ("10.0.0.254", "10.0.1.1", False),  # the gateway of b, which it is going to get
+        ("10.0.0.254", "10.0.1.9", True),
+        ("10.0.0.254", "10.7.0.9", False),
+    ],
+)
+def test_a_router_that_exists_is_no_next_hop_of_its_own(
+    run: CloudRun, services: requests_mock.Mocker, neutron: Neutron, address: str, hop: str, valid: bool
+) -> None:
+    neutron.router("a-id")
+    joined = interface("r1", "a-id") | {"fixed_ips": [{"subnet_id": "a-id", "ip_address": address}]}
+    services.get(f"{NEUTRON}/ports", json=lambda asked, _: {"ports": [joined] if "device_owner" in asked.qs else []})
+    routes = (Route(destination="10.9.0.0/16", nexthop=hop),)
+    refusals = plan(run, Router(name="r", interfaces=("a", "b"), routes=routes)).refusals
+    assert [each.field for each in refusals] == ([] if valid else ["interfaces"])
+
+
+@pytest.mark.parametrize("subnets", [[], [{"id": "o", "name": "o", "network_id": "e1", "cidr": "192.0.2.0/24"}]])
+def test_external_subnets_that_nobody_sees_refuse_nothing(
+    run: CloudRun, services: requests_mock.Mocker, neutron: Neutron, subnets: list[dict[str, Any]]
+) -> None:
+    """A member sees those of a network that is shared only."""
+    services.get(f"{NEUTRON}/subnets?network_id=e1", json={"subnets": subnets})
+    router = Router(name="r", interfaces=("c",), external_network="external", external_fixed_ips=("198.51.100.2",))
+    routes = (Route(destination="10.9.0.0/16", nexthop="198.51.100.1"),)
+    expected = [(Code.SPEC_CONTRADICTION, "interfaces"), ("", "external_fixed_ips")]
+    assert refused(run, replace(router, routes=routes)) == (expected if subnets else [])
+
+
+@pytest.mark.parametrize(
     ("other", "valid"),
     [
         (Port(name="p", network="n", fixed_ips=(PortAddress(address="10.3.0.1"),)), False),
