@@ -368,16 +368,16 @@ class Port(NetworkResource[PortRecord]):
 
         Source: Neutron 29.0.0, plugins/ml2/plugin.py (_portsec_ext_port_create_processing).
         """
-        if observed is not None or self.port_security_enabled is not None:
+        needing = [name for name in ("security_groups", "allowed_address_pairs") if getattr(self, name)]
+        if observed is not None or self.port_security_enabled is not None or not needing:
             return
         declared = self.neighbours.network
         is_enabled = declared.port_security_enabled if declared else None
         if is_enabled is None and (found := run.find_id(self.sibling(VisibleNetwork, self.network))):
             is_enabled = queries.port_security_of(run, found)
-        for name in ("security_groups", "allowed_address_pairs") if is_enabled is False else ():
-            if getattr(self, name):
-                what = f"{name} need port security, which network {self.network} disables"
-                yield self.mistake(what, f"set port_security_enabled: true, or remove {name}", Code.SPEC_CONTRADICTION)
+        for name in needing if is_enabled is False else ():
+            what = f"{name} need port security, which network {self.network} disables"
+            yield self.mistake(what, f"set port_security_enabled: true, or remove {name}", Code.SPEC_CONTRADICTION)
 
     def _check_mac(self, run: CloudRun) -> Iterator[Mistake]:
         network_id = run.find_id(self.sibling(VisibleNetwork, self.network))
@@ -389,7 +389,7 @@ class Port(NetworkResource[PortRecord]):
     def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterable[str]:
         is_new = is_new_value("allowed_address_pairs", changes)
         number = len({*(self.allowed_address_pairs or ())}) if is_new else 0
-        return unchecked_pairs(number, ports_of(run, run.find_project_id(self.owner)))
+        return unchecked_pairs(number, ports_of(run, run.find_project_id(self.owner)) if number else ())
 
     def list_warnings(self, context: Context) -> Iterable[str]:
         return multicast.warnings(each.address for each in self.allowed_address_pairs or ())

@@ -311,10 +311,15 @@ class Router(AsksForAddresses, NetworkResource[RouterRecord]):
         """Yield the given addresses of its gateway that the external network does not offer."""
         name = self.external_network
         network_id = run.find_id(ExternalNetwork(name=name)) if name and self.external_fixed_ips else None
-        for address in self.external_fixed_ips or ():
-            if name and network_id and not (record and address in record.gateway_addresses):
-                for what, fix, code in external_addresses.refused(run, name, network_id, address):
-                    yield self.mistake(what, fix, code, "external_fixed_ips")
+        if not (name and network_id):
+            return
+        present = record.gateway_addresses if record else ()
+        new = [each for each in self.external_fixed_ips or () if each not in present]
+        if len(new) > 1:
+            external_addresses.ask_for_holders(run, network_id, new)
+        for address in new:
+            for what, fix, code in external_addresses.refused(run, name, network_id, address):
+                yield self.mistake(what, fix, code, "external_fixed_ips")
 
     # --- the router itself ----------------------------------------------------------------
 

@@ -19,7 +19,16 @@ from openstack_prep.resources.lists.queries import forwardings_to
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.port_addresses import PortAddress, PortPair
 from openstack_prep.resources.network.subnet import Subnet
-from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, connection, declared_mistakes, failure, port_row, resolved
+from tests.unit.conftest import (
+    ADMIN_PROJECT,
+    ENDPOINTS,
+    connection,
+    declared_mistakes,
+    failure,
+    port_row,
+    resolved,
+    sent,
+)
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 PORT = Port(name="vip", network="net")
@@ -383,3 +392,19 @@ def test_a_port_is_read_again_after_its_forwardings_are_deleted(
     services.get(f"{NEUTRON}/floatingips/f1/port_forwardings", json={"port_forwardings": []})
     PORT.delete(run, Observed(id="p1", ours=True, record=record))
     assert (released.call_count, deleted.last_request.headers["If-Match"]) == (1, "revision_number=2")
+
+
+@pytest.mark.parametrize(("fields", "asks"), [({}, False), ({"security_groups": ("web",)}, True)])
+def test_only_what_needs_port_security_asks_for_it(
+    run: CloudRun, services: requests_mock.Mocker, ports: list[dict[str, Any]], fields: dict[str, Any], asks: bool
+) -> None:
+    disabled = {"id": "n1", "name": "net", "port_security_enabled": False, "project_id": ADMIN_PROJECT}
+    services.get(f"{NEUTRON}/networks?id=n1", json={"networks": [disabled]})
+    refusals = plan(run, replace(PORT, **fields)).refusals
+    assert [each.code for each in refusals] == (["spec.contradiction"] if asks else [])
+    assert any("id=n1" in each for each in sent(services) if "/networks" in each) is asks
+
+
+def test_a_port_without_pairs_lists_no_ports(run: CloudRun, services: requests_mock.Mocker, ports: list[Any]) -> None:
+    assert list(PORT.list_unchecked(run, None)) == []
+    assert sent(services) == []

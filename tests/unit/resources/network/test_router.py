@@ -324,6 +324,12 @@ def test_external_subnets_that_nobody_sees_refuse_nothing(
     assert refused(run, replace(router, routes=routes)) == (expected if subnets else [])
 
 
+def test_many_given_addresses_need_one_request(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
+    router = Router(name="r", external_network="external", external_fixed_ips=("192.0.2.7", "192.0.2.8"))
+    assert refused(run, router) == []
+    assert len([each for each in sent(services) if "/ports" in each]) == 1
+
+
 @pytest.mark.parametrize(
     ("other", "valid"),
     [
