@@ -112,6 +112,25 @@ def test_what_is_changed_and_what_drifted(lab: Lab) -> None:
     assert set(subnets_of(lab)) == {"nodes", "storage"}
 
 
+def test_what_others_arranged_is_no_mistake(lab: Lab) -> None:
+    """A router joined by port to a transit network, and a gateway outside of its subnet."""
+    transit = Subnet(name="transit", network="net", cidr="10.0.2.0/24")
+    local = Subnet(name="local", network="net", cidr="2001:db8:1::/64")
+    lab.apply(NETWORK, transit, local, Router(name="out"))
+    neutron, project = lab.admin.network, {"project_id": lab.project_id}
+    found = neutron.find_subnet("transit", **project)
+    fixed = [{"subnet_id": found.id, "ip_address": "10.0.2.254"}]
+    port = neutron.create_port(network_id=found.network_id, fixed_ips=fixed, **project)
+    neutron.add_interface_to_router(neutron.find_router("out", **project), port_id=port.id)
+    neutron.update_subnet(neutron.find_subnet("local", **project), gateway_ip="fe80::1")
+    routes = (Route(destination="10.60.0.0/16", nexthop="10.0.2.1"),)
+    local = replace(local, allocation_pools=("2001:db8:1::10-2001:db8:1::ff",))
+    routed = Router(name="out", interfaces=("transit",), routes=routes)
+    itself = replace(routed, routes=(replace(routes[0], nexthop="10.0.2.254"),))
+    assert [each.field for each in lab.plan(NETWORK, transit, local, itself).refusals] == ["interfaces"]
+    assert lab.apply(NETWORK, transit, local, routed) == {"subnet/local": "update", "router/out": "update"}
+
+
 def test_what_cannot_be_is_seen_before(lab: Lab) -> None:
     lab.apply(NETWORK, NODES)
     with pytest.raises(PlanRefused, match=r"overlaps 10.0.0.0/24 of subnet nodes"):
