@@ -10,6 +10,7 @@ class Code(StrEnum):
 
     ADDRESS_IN_USE = "address.in-use"
     ADDRESS_MULTICAST = "address.multicast"
+    CAPACITY_SHORT = "capacity.short"
     CLUSTER_BALANCERS = "cluster.load-balancers"
     CLUSTER_CILIUM = "cluster.cilium"
     CLUSTER_CONFIG = "cluster.config"

@@ -99,6 +99,7 @@ class Cloud(OwnToken):
     load_balancer = Client("load-balancer")
     orchestration = Client("orchestration")
     dns = Client("dns")
+    placement = Client("placement")
 
     @property
     def name(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PlanRefused, SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import Action
@@ -325,6 +326,36 @@ def test_what_stacks_take_is_held_against_the_quotas_first(lab: Lab, folder: Pat
     assert refusals(lab, roomy, much(folder, image, "much", flavor="m1.medium")).keys() == {"cores", "ram"}
     lab.destroy_stacks(stack)
     lab.destroy(roomy)
+
+
+def test_servers_that_no_host_can_hold_are_named_first(lab: Lab, folder: Path, image: str) -> None:
+    """By Placement, which says what Nova's scheduler says later; members may not ask it."""
+    vast = Flavor(name=f"vast-{secrets.token_hex(3)}", vcpus=1, ram=900_000_000, disk=1)
+    roomy = Quota(ram=-1, instances=-1, cores=-1)
+    lab.apply(vast, roomy)
+
+    def refused(stack: Stack) -> list[str]:
+        return [each.code for each in lab.plan(vast, roomy, stack).refusals]
+
+    stack = group(folder, image, parameters={"flavor": vast.name, "count": 2})
+    assert refused(stack) == [Code.CAPACITY_SHORT]
+    user: Any = lab.as_user().connection
+    (network,) = user.network.networks(project_id=lab.project_id)
+    flavor = user.compute.find_flavor(vast.name, ignore_missing=False)
+    body = {"image_id": user.image.find_image(image).id, "flavor_id": flavor.id, "networks": [{"uuid": network.id}]}
+    server = user.compute.create_server(name="vast", **body)
+    server = user.compute.wait_for_server(server, status="ERROR", failures=[], interval=0.2, wait=60)
+    assert "No valid host" in server.fault["message"]
+    user.compute.delete_server(server)
+    user.compute.wait_for_delete(server, interval=0.2, wait=60)
+
+    (folder / "apart.yaml").write_text(MUCH.replace("soft-anti-affinity", "anti-affinity"))
+    apart = replace(much(folder, image, "apart"), template=str(folder / "apart.yaml"))
+    assert refused(apart) == [Code.CAPACITY_SHORT]
+    assert refused(much(folder, image, "apart", count=1)) == []
+    fits = lab.plan(vast, roomy, much(folder, image, "much"))
+    assert (fits.refusals, [each for each in fits.not_checked if "capacity" in str(each)]) == ((), [])
+    lab.destroy(vast, roomy)
 
 
 def test_what_cannot_be_counted_for_the_plan_is_counted_before_a_stack_is_made(

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weight
 from openstack_prep.base.errors import CloudError, NotAllowed
 from openstack_prep.openshift.check import credentials, mirror, names, services, tls
-from openstack_prep.openshift.check.capacity import flavors, image, object_store, quota, zones
+from openstack_prep.openshift.check.capacity import flavors, hosts, image, object_store, quota, zones
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network import external_network, floating_ips, networks, ovn, own_subnet, vips
 
@@ -28,6 +28,7 @@ CHECKS: tuple[Check, ...] = (
     image.image_limits,
     zones.zones,
     quota.quota,
+    hosts.hosts,
     object_store.object_store,
     external_network.external_network,
     floating_ips.floating_ips,

@@ -221,12 +221,13 @@ class Stack(Inputs, LeavesContent):
         return QuotaCheck.of(run, self.owner).need(self)
 
     def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterator[str]:
-        if number := QuotaCheck.of(run, self.owner).need(self).get("instances"):
+        if number := QuotaCheck.of(run, self.owner).unjudged_servers(run, self):
             yield f"capacity for {counted(number, 'server')}"
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         yield from stack_checks.against(self, run, observed)
         yield from QuotaCheck.of(run, self.owner).shortages(run, self)
+        yield from QuotaCheck.of(run, self.owner).lack_of_room(run, self)
 
     def _differs(self, observed: Observed) -> bool:
         return any(observed.values.get(name) != value for name, value in self.desired().items() if name != PENDING)

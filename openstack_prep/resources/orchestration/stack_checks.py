@@ -30,7 +30,8 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import permission
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.run import query
-from openstack_prep.resources.compute import quota_stores
+from openstack_prep.resources.compute import capacity, quota_stores
+from openstack_prep.resources.compute.capacity import CapacityShortage, ServerDemand
 from openstack_prep.resources.compute.quota_stores import EACH, QuotaUsage
 from openstack_prep.resources.heat.heat import SERVER, HeatResource, HeatStack
 from openstack_prep.resources.heat.heat_flow import NOT_EMPTY, Flow
@@ -70,6 +71,7 @@ class QuotaCheck:
         self._lock = threading.Lock()
         self._wanted: dict[Key, tuple[Inputs, Observed | None]] = {}
         self._needs: dict[Key, Need] = {}
+        self._servers: dict[Key, list[ServerDemand]] = {}
         self._shortages: dict[Key, list[Mistake]] = {}
         self._first: set[Key] = set()  # the stack that reports for those counted together
 
@@ -94,6 +96,23 @@ class QuotaCheck:
         with self._lock:
             return {name: number for name, number in self._needs.get(stack.key, {}).items() if name not in EACH}
 
+    def lack_of_room(self, run: CloudRun, stack: Inputs) -> list[Mistake]:
+        """Return the new servers for which the hosts have no room, if these credentials may ask; like ``shortages``."""
+        with self._lock:
+            self._count(run)
+            servers = {key: each for key, each in self._servers.items() if each}
+            if next(iter(servers), None) != stack.key:
+                return []
+            short = _without_room(run, tuple(each for found in servers.values() for each in found))
+        return [Mistake.about([*servers], str(each), NO_ROOM, code=Code.CAPACITY_SHORT) for each in short or ()]
+
+    def unjudged_servers(self, run: CloudRun, stack: Inputs) -> int:
+        """Return how many new servers of a stack nobody has asked room for."""
+        with self._lock:
+            judged = _without_room(run, tuple(each for found in self._servers.values() for each in found)) is not None
+            known = sum(each.count for each in self._servers.get(stack.key, ())) if judged else 0
+            return self._needs.get(stack.key, {}).get("instances", 0) - known
+
     def ensure_quota(self, run: CloudRun, stack: Inputs, observed: Observed | None) -> None:
         """Raise QuotaExceeded if a stack does not fit; stacks that the plan could not count are counted now."""
         with self._lock:
@@ -110,9 +129,10 @@ class QuotaCheck:
         if not ready:
             return
         known = {stack.key: _need(run, stack, observed) for stack, observed in ready}
-        needs = {key: need for key, need in known.items() if need is not None}
+        needs = {key: each.need for key, each in known.items() if each is not None}
         if not needs:
             return
+        self._servers |= {key: each.servers for key, each in known.items() if each is not None}
         self._needs |= needs
         short = list(_shortages(run, ready[0][0], needs))
         self._shortages |= {key: [each for each in short if need] for key, need in needs.items()}
@@ -130,7 +150,32 @@ def _quota_check(run: CloudRun, owner: Resource | None) -> QuotaCheck:
     return QuotaCheck()
 
 
-def _need(run: CloudRun, stack: Inputs, observed: Observed | None) -> Need | None:
+NO_ROOM = "choose a smaller flavor or fewer servers, or ask the administrator of the cloud for more hosts"
+
+
+def _without_room(run: CloudRun, servers: Sequence[ServerDemand]) -> Sequence[CapacityShortage] | None:
+    """Return the servers without room, asked for once per run; None if these credentials may not ask."""
+
+    def ask() -> Sequence[CapacityShortage] | None:
+        try:
+            return list(capacity.shortages(run.admin, servers))
+        except (NotAllowed, NotFound):
+            return None  # shown as not checked
+
+    if not servers or not capacity.may_ask(run.admin):
+        return None
+    name = tuple((each.flavor.id, each.count, each.zone, each.from_volume, each.apart) for each in servers)
+    return run.read_once((_without_room, name), ask)
+
+
+class New(NamedTuple):
+    """What a stack needs besides what exists."""
+
+    need: Need
+    servers: list[ServerDemand]
+
+
+def _need(run: CloudRun, stack: Inputs, observed: Observed | None) -> New | None:
     """Return how much of each quota a stack needs; empty if Heat refuses its inputs, which is reported elsewhere.
 
     None if Heat refuses them while resources of the spec are still to come: a plain parameter may name one of these, so
@@ -138,7 +183,7 @@ def _need(run: CloudRun, stack: Inputs, observed: Observed | None) -> Need | Non
     """
     record = observed.record_as(StackRecord) if observed else None
     if observed and record and not record.preview and not record.missing and observed.values["status"] == "complete":
-        return {}
+        return New({}, [])
     root = stack.name + (OTHER if observed else "")
     try:
         wanted = wants(planned(run, stack, root.removeprefix(stack.name)), root, queries.flavors(run))
@@ -146,9 +191,9 @@ def _need(run: CloudRun, stack: Inputs, observed: Observed | None) -> Need | Non
         if stack.awaits(run):
             return None
         run.note(stack.key, f"not checked against the quotas: {error}")
-        return {}
+        return New({}, [])
     existing = standing(record.stack, record.missing, record.preview) if record else {}
-    return difference(wanted, existing)
+    return New(difference(wanted, existing), new_servers(wanted, existing))
 
 
 def _shortages(run: CloudRun, stack: Inputs, needs: Mapping[Key, Need]) -> Iterator[Mistake]:
@@ -422,6 +467,8 @@ class Want(NamedTuple):
     shape: str
     cost: Need
     group: str = ""
+    server: ServerDemand | None = None
+    """Set for a server whose flavor exists."""
 
 
 def label(name: str) -> str:
@@ -439,6 +486,7 @@ def shape(place: str) -> str:
 
 def wants(resources: Iterable[Raw], root: str, flavors: Sequence[FlavorRecord]) -> list[Want]:
     """Return what the resources of a preview need; ``root`` is the stack's name in it."""
+    resources = list(resources)
     sizes = {name: flavor for flavor in flavors for name in (flavor.name, flavor.id)}
     found = []
     for each in resources:
@@ -447,7 +495,48 @@ def wants(resources: Iterable[Raw], root: str, flavors: Sequence[FlavorRecord]) 
         for name, number in _cost(each["resource_type"], each["properties"], sizes):
             cost[name] = max(cost[name], number) if name in EACH else cost[name] + number
         group = str((each["properties"].get("scheduler_hints") or {}).get("group") or "")
-        found.append(Want(shape(place), cost | Counter({"server_group_members": 1} if group else {}), group))
+        server = _demand(each["properties"], sizes) if each["resource_type"] == "OS::Nova::Server" else None
+        found.append(Want(shape(place), cost | Counter({"server_group_members": 1} if group else {}), group, server))
+    return _apart(found, resources)
+
+
+def _demand(properties: Raw, flavors: Mapping[str, FlavorRecord]) -> ServerDemand | None:
+    flavor = flavors.get(str(properties.get("flavor")))
+    if flavor is None:
+        return None
+    disks = properties.get("block_device_mapping_v2") or properties.get("block_device_mapping")
+    from_volume = bool(disks) and not properties.get("image")
+    return ServerDemand(flavor, 1, properties.get("availability_zone") or None, from_volume)
+
+
+def _apart(wanted: Sequence[Want], resources: Sequence[Raw]) -> list[Want]:
+    """Return them with how many servers of the stack's own strict groups must be on hosts of their own.
+
+    Heat refers to a group that does not exist yet by its name in the template (Heat 27.0.0, engine/resource.py,
+    get_reference_id).
+    """
+    strict: dict[str, set[bool]] = defaultdict(set)
+    for each in resources:
+        if each["resource_type"] == "OS::Nova::ServerGroup":
+            strict[each["resource_name"]].add("anti-affinity" in (each["properties"].get("policies") or ()))
+    members = Counter(each.group for each in wanted if strict.get(each.group) == {True})
+    return [
+        each._replace(server=replace(each.server, apart=members[each.group]))
+        if each.server and each.group in members
+        else each
+        for each in wanted
+    ]
+
+
+def new_servers(wanted: Sequence[Want], existing: Mapping[str, Sequence[Need]]) -> list[ServerDemand]:
+    """Return the servers besides those that exist."""
+    left = Counter({each: len(costs) for each, costs in existing.items()})
+    found = []
+    for each in wanted:
+        if left[each.shape]:
+            left[each.shape] -= 1
+        elif each.server:
+            found.append(each.server)
     return found
 
 

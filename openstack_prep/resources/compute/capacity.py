@@ -1,0 +1,157 @@
+"""Whether the hosts of a cloud have room for servers, as Placement answers administrators.
+
+Only what is impossible for sure is reported: demands that this code does not know are left out of the question, which
+can only make Placement name more hosts.
+
+Source: Placement API, "Allocation candidates" (1.29: trees of providers; capacity is that after the reserve and the
+allocation ratio); placement 15.0.0, policies/allocation_candidate.py (administrators and services may ask); Nova
+34.0.0, scheduler/utils.py, ResourceRequest (what is asked for a flavor) and scheduler/request_filter.py,
+map_az_to_placement_aggregate (zones).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.raw import Raw
+from openstack_prep.core.text import counted
+from openstack_prep.resources.lists.nova_records import FlavorRecord
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
+
+MICROVERSION = "1.29"
+MOST = 1000
+"""Candidates that are asked for; if there are so many, room is not judged."""
+
+
+@dataclass(frozen=True)
+class ServerDemand:
+    """Servers that are to be created with the same flavor."""
+
+    flavor: FlavorRecord
+    count: int
+    zone: str | None = None
+    """Availability zone; None: any."""
+    from_volume: bool = False
+    """Whether the root disk is a volume."""
+    apart: int = 1
+    """How many of them must be on hosts of their own."""
+
+    @property
+    def resources(self) -> Mapping[str, int]:
+        """Return the amount per resource class of one server."""
+        flavor, specs = self.flavor, self.flavor.extra_specs
+        root = 0 if self.from_volume else flavor.disk
+        found = {
+            "VCPU": flavor.vcpus,
+            "MEMORY_MB": flavor.ram,
+            "DISK_GB": root + flavor.ephemeral + math.ceil(flavor.swap / 1024),
+        }
+        if specs.get("hw:cpu_policy", "shared") != "shared":
+            del found["VCPU"]  # processors of its own are of another class
+        for name, value in specs.items():
+            if name.startswith("resources:") and value.isdecimal():
+                found[name.partition(":")[2]] = int(value)
+        return {name: number for name, number in found.items() if number}
+
+    @property
+    def traits(self) -> Sequence[str]:
+        """Return the required traits, and with ! the forbidden ones."""
+        signs = {"required": "", "forbidden": "!"}
+        specs = self.flavor.extra_specs.items()
+        found = [f"{signs[value]}{name[6:]}" for name, value in specs if name.startswith("trait:") and value in signs]
+        return sorted(found)
+
+
+@dataclass(frozen=True)
+class CapacityShortage:
+    """Servers for which the hosts have no room."""
+
+    demand: ServerDemand
+    room: int
+    """For how many there is."""
+    hosts: int
+    """How many hosts have room for at least one."""
+
+    def __str__(self) -> str:
+        demand = self.demand
+        where = f" in zone {demand.zone}" if demand.zone else ""
+        servers = f"{counted(demand.count, 'server')} of flavor {demand.flavor.name}{where}"
+        if self.room < demand.count:
+            return f"the hosts have room for {self.room} of {servers}"
+        return f"{servers}: {demand.apart} must be on hosts of their own, and {counted(self.hosts, 'host')} have room"
+
+
+def may_ask(cloud: Cloud) -> bool:
+    """Whether Placement may answer these credentials, as far as their roles show."""
+    roles = {each.lower() for each in cloud.roles}
+    return cloud.has("placement") and (not roles or bool(roles & {"admin", "service"}))
+
+
+def shortages(cloud: Cloud, demands: Iterable[ServerDemand]) -> Iterator[CapacityShortage]:
+    """Yield the servers for which there is no room; raises CloudError, NotAllowed for most users."""
+    aggregates: Mapping[str, Sequence[str]] | None = None
+    for demand in merged(demands):
+        if not demand.resources or not demand.count:
+            continue
+        query = {"resources": ",".join(f"{name}:{number}" for name, number in sorted(demand.resources.items()))}
+        if demand.traits:
+            query["required"] = ",".join(demand.traits)
+        if demand.zone:
+            aggregates = _aggregates(cloud) if aggregates is None else aggregates
+            if demand.zone in aggregates:  # else the zone of the hosts that are in none: all are asked for
+                query["member_of"] = f"in:{','.join(aggregates[demand.zone])}"
+        answer = cloud.placement.ask(
+            "GET", "/allocation_candidates", params=query | {"limit": MOST}, microversion=MICROVERSION
+        )
+        if len(answer["allocation_requests"]) >= MOST:
+            continue
+        room = _room(answer)
+        found = CapacityShortage(demand, sum(room.values()), len(room))
+        if found.room < demand.count or found.hosts < demand.apart:
+            yield found
+
+
+def merged(demands: Iterable[ServerDemand]) -> list[ServerDemand]:
+    """Return one demand for all servers with the same flavor, zone and kind of disk."""
+    counts: Counter[tuple[str, str | None, bool]] = Counter()
+    first: dict[tuple[str, str | None, bool], ServerDemand] = {}
+    apart: dict[tuple[str, str | None, bool], int] = {}
+    for each in demands:
+        key = (each.flavor.id, each.zone, each.from_volume)
+        counts[key] += each.count
+        first.setdefault(key, each)
+        apart[key] = max(apart.get(key, 1), each.apart)
+    return [
+        ServerDemand(each.flavor, counts[key], each.zone, each.from_volume, apart[key]) for key, each in first.items()
+    ]
+
+
+def _room(answer: Raw) -> Mapping[str, int]:
+    """Return by host how many servers it can take at most: each way to place one, repeated until it is full."""
+    summaries = answer["provider_summaries"]
+    room: Counter[str] = Counter()
+    for request in answer["allocation_requests"]:
+        times = min(
+            (free["capacity"] - free["used"]) // amount
+            for provider, allocation in request["allocations"].items()
+            for name, amount in allocation["resources"].items()
+            for free in (summaries[provider]["resources"][name],)
+        )
+        root = next(summaries[provider]["root_provider_uuid"] for provider in request["allocations"])
+        room[root] += max(times, 1)
+    return room
+
+
+def _aggregates(cloud: Cloud) -> Mapping[str, Sequence[str]]:
+    """Return the ids of the aggregates of each availability zone."""
+    found: dict[str, list[str]] = {}
+    for each in cloud.compute.list("/os-aggregates", "aggregates"):
+        if each["availability_zone"]:
+            found.setdefault(each["availability_zone"], []).append(each["uuid"])
+    return found
