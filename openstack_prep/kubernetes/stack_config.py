@@ -7,6 +7,7 @@ writes into config.yaml; rancher/wharfie pkg/registries (registries.go) for regi
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -107,6 +108,9 @@ def _warnings(configuration: Configuration) -> Iterator[str]:
         config = mapping_of(declared.get(parameter)) or {}
         # the taints of servers are judged with those of agents
         yield from (f"{parameter}: {text}" for text in rke2_rules.warnings(config, is_server=False))
+    if ROOM < (size := _size(mapping_of(declared.get("extra_files")) or {})) <= USER_DATA:
+        what = f"they take {size} bytes of the {USER_DATA} that user data may have, beside the files of the template"
+        yield f"extra_files: {what}; Nova may refuse new nodes: put large files into their image"
     taints = _taints_of_nodes(configuration)
     yield from taint_warning(taints)
     without_agents = str(declared.get("agent_count")) == "0"
@@ -330,17 +334,39 @@ OWN_FILES = (
     "/etc/systemd/system/rke2-node-ready.service",
 )
 """What the template itself writes on the nodes."""
+OWN_MANIFESTS = tuple(
+    f"/var/lib/rancher/rke2/server/manifests/{name}.yaml" for name in ("kube-vip", "cloud-config", "openstack")
+)
+"""Manifests that the template itself writes on servers; RKE2 applies each file of this folder, whatever its name."""
+USER_DATA = 65535 // 4 * 3
+"""Bytes of user data before base64 (Nova 34.0.0, api/openstack/compute/schemas/servers.py)."""
+ROOM = USER_DATA * 2 // 3
+"""Bytes that are certainly left for further files beside the template's own, which take at most a third."""
 
 
 def _extra_files(given: object) -> Iterator[StackFault]:
     """Yield what is wrong with files by path; cloud-init takes the path and the content as texts."""
-    for path, content in (mapping_of(given) or {}).items():
+    files = mapping_of(given) or {}
+    for path, content in files.items():
         what = fix = ""
+        # cloud-init writes the files in their order, and the last one of a path stays
+        written = "/" + posixpath.normpath(str(path)).lstrip("/")
         if not str(path).startswith("/") or str(path).endswith("/"):
             what, fix = f"{path!r} is not the path of a file on a node", "write an absolute path"
-        elif path in OWN_FILES or path.startswith(OWN_FOLDERS):
+        elif written in OWN_FILES or f"{written}/".startswith(OWN_FOLDERS):
             what, fix = f"{path} is a file of the template", "use server_config, agent_config or registries"
+        elif written in OWN_MANIFESTS:
+            what, fix = f"{path} is a file of the template", "give the manifest another name"
         elif not isinstance(content, str):
             what, fix = f"the content of {path} is not a text", "write it as a text, such as a block after |"
         if what:
             yield StackFault("extra_files", f"extra_files: {what}", fix, Code.STACK_PARAMETER)
+    if (size := _size(files)) > USER_DATA:
+        what = f"extra_files: they take {size} bytes of user data, of which Nova takes {USER_DATA}"
+        yield StackFault("extra_files", what, "put large files into the image of the nodes", Code.STACK_PARAMETER)
+
+
+def _size(files: Raw) -> int:
+    """Return the bytes that files take as JSON, which the template writes into user data."""
+    texts = {str(path): each for path, each in files.items() if isinstance(each, str)}
+    return len(json.dumps([{"path": path, "permissions": "0600", "content": text} for path, text in texts.items()]))

@@ -37,6 +37,8 @@ CONFIG = {
 }
 AUDIT = "/etc/rancher/rke2/audit-policy.yaml"
 LOGIN = Registry(url="registry.example.com", user="u", password=Secret("p:#4word"), is_default=True)
+BUNDLE = '<%path%> {{ a }} \\ "\n' * 1000
+"""More than Heat's yaql takes, with what a template could replace."""
 ROLES = (
     NodeGroup(nodes="0", roles=("controlplane", "etcd"), labels={"first": "yes"}),
     NodeGroup(nodes="1-2", roles=("controlplane", "etcd"), taints=("a=b:NoSchedule",)),
@@ -62,7 +64,7 @@ def test_nodes_get_what_the_files_show(made: Cluster, tmp_path: Path) -> None:
     stack = made.stack(
         **{"server_count": 3, "agent_count": 1, "wait_timeout": 0, "etcd_s3_bucket": "b"},
         server_config={"etcd-snapshot-schedule-cron": "0 3 * * *"},
-        extra_files={AUDIT: 'rules: [{level: "Metadata"}]\n'},
+        extra_files={AUDIT: 'rules: [{level: "Metadata"}]\n', "/etc/ssl/bundle.pem": BUNDLE},
         secret_parameters={"agent_token": Secret("T0kenOfTheAgents1234"), "etcd_s3_secret_key": Secret("key-s3cret")},
     )
     cluster = RkeCluster(
@@ -87,6 +89,7 @@ def test_nodes_get_what_the_files_show(made: Cluster, tmp_path: Path) -> None:
         got = configuration(files)
         assert {key: each for key, each in written.items() if key not in OF_THE_NODE} == got, name
         assert files[AUDIT] == 'rules: [{level: "Metadata"}]\n'
+        assert files["/etc/ssl/bundle.pem"] == BUNDLE
         assert "profile='cis'" in files["/var/lib/rke2-node/setup"]  # which prepares the kernel
         logins = yaml.safe_load(files["/etc/rancher/rke2/registries.yaml"])
         assert logins == yaml.safe_load((tmp_path / "files" / "registries.yaml").read_text())

@@ -157,6 +157,9 @@ def test_values_of_a_nested_template_that_only_heat_knows(
     assert found == codes
 
 
+MANIFESTS = "/var/lib/rancher/rke2/server/manifests"
+
+
 @pytest.mark.parametrize(
     ("files_of_nodes", "valid"),
     [
@@ -165,10 +168,18 @@ def test_values_of_a_nested_template_that_only_heat_knows(
         ({"/etc/rancher/rke2/": ""}, False),
         ({"/etc/rancher/rke2/config.yaml": "debug: true\n"}, False),
         ({"/etc/rancher/rke2/config.yaml.d/20-secrets.yaml": ""}, False),
+        ({"/etc/rancher/rke2/../rke2/config.yaml": "debug: true\n"}, False),
+        ({"//etc/rancher/./rke2/config.yaml.d//20-secrets.yaml": ""}, False),
+        ({"/var/lib/rke2-node": ""}, False),
         ({"/var/lib/rke2-node/setup": ""}, False),
+        *(({f"{MANIFESTS}/{each}.yaml": ""}, False) for each in ("kube-vip", "cloud-config", "openstack")),
+        ({f"{MANIFESTS}/mine.yaml": ""}, True),
+        ({"/etc/ssl/bundle.pem": "x" * 49000}, True),
+        ({"/etc/ssl/bundle.pem": "\n" * 25000}, False),
+        ({"/etc/a.pem": "x" * 25000, "/etc/b.pem": "x" * 25000}, False),
         ({"/etc/a.yaml": {"rules": []}}, False),
     ],
-    ids=str,
+    ids=lambda each: str(each)[:60],
 )
 def test_further_files_of_nodes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files_of_nodes: dict[str, object], valid: bool
@@ -185,3 +196,16 @@ def test_further_files_of_nodes(
     except SpecError as error:
         found = [(each.code, each.parameter) for each in error.mistakes]
     assert found == [("stack.invalid-parameter", "extra_files")] * (not valid)
+
+
+@pytest.mark.parametrize(("size", "warned"), [(30000, False), (40000, True)])
+def test_further_files_that_may_leave_too_little_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, warned: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(heat_package, "read", read_template)
+    (stack,) = yaml.safe_load(SPEC)["stacks"]
+    stack |= {"template": "shipped:rke2-cluster.yaml"}
+    stack["parameters"] |= {"extra_files": {"/etc/ssl/bundle.pem": "x" * size}}
+    Path("spec.yaml").write_text(yaml.safe_dump({"name": "lab", "stacks": [stack]}))
+    assert any("extra_files: they take" in each for each in list_warnings(load_spec("spec.yaml"))) == warned
