@@ -23,12 +23,11 @@ from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.nova_records import FLAVOR_FIELDS, FlavorRecord
+from openstack_prep.resources.lists.nova_records import FLAVOR_FIELDS, FlavorRecord, name_fault
 
-NAMES = re.compile(r"(?! )[a-zA-Z0-9. _-]+(?<! )")
 SPEC_NAMES = re.compile(r"[a-zA-Z0-9_:. -]{1,255}")
 LONGEST = 65535
-"""Names of new flavors and of extra specs, and the longest description (Nova 34.0.0, schemas/flavors.py)."""
+"""Names of extra specs, and the longest description (Nova 34.0.0, api/openstack/compute/schemas/flavors.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +157,8 @@ class Flavor(Adoptable[CloudRun]):
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if self.is_public is None and (observed is None or observed.values["is_public"]):
             yield from self._check_access()
-        if observed is None and not NAMES.fullmatch(self.name):
-            what = "is not a name that Nova accepts for a new flavor"
-            fix = "use letters, digits, spaces inside, ., _ and -"
-            yield Mistake.about(self.key, what, fix, code=Code.SPEC_INVALID_VALUE, field="name")
+        if observed is None and (found := name_fault(self.name)):
+            yield Mistake.about(self.key, *found, code=Code.SPEC_INVALID_VALUE, field="name")
         if observed is None and (self.vcpus is None or self.ram is None):
             yield Mistake.about(self.key, "does not exist, and cannot be created without vcpus and ram", "set both")
 

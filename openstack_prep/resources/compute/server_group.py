@@ -22,7 +22,12 @@ from openstack_prep.core.twin import choose, settle
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.resources.lists.nova_records import ServerGroupRecord, list_all_server_groups, list_server_groups
+from openstack_prep.resources.lists.nova_records import (
+    ServerGroupRecord,
+    list_all_server_groups,
+    list_server_groups,
+    name_fault,
+)
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -56,9 +61,8 @@ class ServerGroup(ByProjectUser, Untagged):
         if self.max_server_per_host and self.policy != "anti-affinity":
             what = f"max_server_per_host only applies to policy anti-affinity, not to {self.policy}"
             yield self.mistake(what, "remove it", Code.SPEC_CONTRADICTION, "max_server_per_host")
-        if self.name != self.name.strip():  # Nova 34.0.0, api/validation/parameter_types.py, name
-            what = f"name {self.name!r} begins or ends with a space, which Nova does not accept"
-            yield self.mistake(what, "remove it", Code.SPEC_INVALID_VALUE, "name")
+        if found := name_fault(self.name):
+            yield self.mistake(*found, Code.SPEC_INVALID_VALUE, "name")
 
     def find_one(self, run: CloudRun) -> Observed | None:
         project_id = run.find_project_id(self.owner)

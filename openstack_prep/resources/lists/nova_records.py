@@ -6,6 +6,7 @@ Flavors With Details" (description since 2.55, extra specs since 2.61).
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,22 @@ from openstack_prep.base.raw import Raw
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
+
+
+UNPRINTABLE = frozenset(("Cc", "Cf", "Co", "Cs", "Zl", "Zp"))
+"""Categories of characters that Nova's names do not have; of unassigned ones (Cn) each Python has its own list."""
+
+
+def name_fault(name: str) -> tuple[str, str] | None:
+    """Return what Nova does not accept in the name of a new flavor or server group, and the fix.
+
+    Source: Nova 34.0.0, api/validation/parameter_types.py (name, valid_name_regex, _is_printable).
+    """
+    if name != name.strip():
+        return f"name {name!r} begins or ends with a space, which Nova does not accept", "remove it"
+    if any(unicodedata.category(each) in UNPRINTABLE for each in name):
+        return f"name {name!r} has a character without a visible form, which Nova does not accept", "remove it"
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -193,6 +193,21 @@ def test_without_sizes_it_must_exist(run: CloudRun, listed: list[Any], wording: 
     wording(str(plan(run, Flavor(name="master")).refusals[0]))
 
 
+@pytest.mark.parametrize("name", ["m1.größe", "GPU (A100)", "4C/8G", "c+x", "a:b", "a\u00a0b"])
+def test_a_new_name_has_any_printable_characters(run: CloudRun, listed: list[Any], name: str) -> None:
+    """Only the id of a flavor is letters, digits and a few others; openstack-prep sets none."""
+    assert not plan(run, Flavor(name=name, vcpus=1, ram=1)).refusals
+
+
+@pytest.mark.parametrize("name", ["small ", " small", "small\u3000", "a\u200bb"])
+def test_a_new_name_that_nova_refuses(run: CloudRun, listed: list[Any], name: str) -> None:
+    flavor = Flavor(name=name, vcpus=1, ram=1)
+    (mistake,) = plan(run, flavor).refusals
+    assert (mistake.code, mistake.field) == ("spec.invalid-value", "name")
+    listed.append(answer(name=name, description=""))
+    assert not plan(run.fresh(), Flavor(name=name)).refusals
+
+
 @pytest.mark.parametrize("is_public", [None, True])
 def test_access_to_a_public_flavor_is_a_mistake(run: CloudRun, listed: list[Any], is_public: bool | None) -> None:
     flavor = Flavor(name="new", vcpus=1, ram=1, access=("lab",), is_public=is_public)
