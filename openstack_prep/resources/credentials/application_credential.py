@@ -329,7 +329,9 @@ class ApplicationCredential(InCloudsYaml):
             yield self.mistake(what, fix)
         live = observed.record_as(Credentials).live if observed else None
         tenant = run.find_tenant(self.owner)
-        if live is None and tenant and tenant.is_restricted:
+        wrong = [name for name, value in self.desired().items() if observed and observed.values.get(name) != value]
+        is_renewed = live is not None and observed is not None and observed.ours and self._is_renewed(live, wrong)
+        if (live is None or is_renewed) and tenant and tenant.is_restricted:
             what = f"entry {tenant.name} logs in by an application credential, which Keystone lets create no other"
             fix = "apply by an entry with the user's password (--os-cloud, or clouds: tenant:)"
             yield self.mistake(what, fix, Code.MISSING_RIGHT)
@@ -345,7 +347,6 @@ class ApplicationCredential(InCloudsYaml):
         if observed is not None and live:
             yield from self.check_kept(observed)
         if observed is not None and live and not observed.ours:
-            wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
             if live.has_ended:
                 yield self.mistake(
                     f"exists, is {observed.owner}, and expired at {live.expires_at}", "choose another name"
@@ -426,13 +427,18 @@ class ApplicationCredential(InCloudsYaml):
         credentials = observed.record_as(Credentials)
         live = credentials.live
         left = [each for each in credentials.mine if each != live and each.id != credentials.kept]
-        if live is None or live.has_ended or RENEWED.intersection(change.field for change in changes):
+        if live is None or self._is_renewed(live, (change.field for change in changes)):
             return self._renew(run, live, left)
         self._drop(run.tenant(self.owner), left)
         with clouds_yaml.turn(self.file):
             self._write(run, live, (self.read_entry() or {}).get("auth") or {})
         self.confirm_login(run)
         return self._made(run, live)
+
+    @staticmethod
+    def _is_renewed(live: CredentialRecord, changed: Iterable[str]) -> bool:
+        """Whether a new credential has to replace one, because Keystone cannot change these fields of it."""
+        return live.has_ended or not RENEWED.isdisjoint(changed)
 
     def _renew(self, run: CloudRun, live: CredentialRecord | None, left: Iterable[CredentialRecord]) -> Observed:
         """Create a credential under the unused name, switch the entry, and delete the old credential.

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -523,9 +524,10 @@ def test_a_second_plan_is_one_request(run: CloudRun, keystone: Keystone, path: P
 # --- roles and rotation ---------------------------------------------------------------------
 
 
-def logged_in_with(run: CloudRun, keystone: Keystone, *roles: str) -> CloudRun:
-    """Return a run whose own token carries these roles."""
+def logged_in_with(run: CloudRun, keystone: Keystone, *roles: str, **more: Any) -> CloudRun:
+    """Return a run whose own token carries these roles, and more."""
     body = token()
+    body["token"] |= more
     body["token"]["roles"] = [{"id": role, "name": role} for role in roles]
     keystone.services.post(
         f"{IDENTITY}/auth/tokens", json=body, headers={"X-Subject-Token": "-".join(roles)}, status_code=201
@@ -549,6 +551,28 @@ def test_all_roles_are_those_of_the_login(run: CloudRun, keystone: Keystone, pat
     assert contains(refusal.what, "roles", "new: member", "no longer: admin")
     for keep_old in (False, True):
         assert not plan(more, rotated(more, credential(more, path), keep_old)).refusals
+
+
+@pytest.mark.parametrize("restricted", [True, False])
+def test_a_restricted_login_creates_none_and_keeps_what_exists(
+    run: CloudRun, keystone: Keystone, path: Path, restricted: bool
+) -> None:
+    login = {"id": "c9", "name": "login", "restricted": restricted}
+    own = logged_in_with(run, keystone, "admin", application_credential=login)
+    wanted = credential(own, path, roles=("admin",), lifetime=90)
+
+    def codes(declared: ApplicationCredential) -> list[str]:
+        return [each.code for each in plan(own, declared, consent=True).refusals]
+
+    expected = ["access.missing-right"] * restricted
+    assert codes(wanted) == expected
+    apply(logged_in_with(run, keystone, "admin"), wanted)
+    own = logged_in_with(run, keystone, "admin", application_credential=login)
+    assert codes(wanted) == []
+    assert codes(rotated(own, wanted)) == expected
+    assert codes(replace(wanted, unrestricted=True)) == expected
+    keystone.held[0]["expires_at"] = "2020-01-01T00:00:00.000000"
+    assert codes(wanted) == expected
 
 
 def test_a_lifetime_is_consent_to_a_renewal(run: CloudRun, keystone: Keystone, path: Path) -> None:
