@@ -22,7 +22,7 @@ from annotated_types import Ge, Gt, Le, Len
 from pydantic_core import CoreSchema, core_schema
 
 from openstack_prep.base.given_file import MOST_KEY, read_text, unreadable
-from openstack_prep.base.invalid import InvalidValue, one_line
+from openstack_prep.base.invalid import InvalidValue, no_end_spaces, one_line
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret_forms import BARE_LOGIN
 
@@ -319,6 +319,7 @@ Memory = Annotated[int, Gt(0), Le(2**30), Size("MiB")]
 Vcpus = Annotated[int, Gt(0), Le(2**16)]
 Text = Annotated[str, Reads(words, {"type": ["string", "number", "boolean"]})]
 Name = Annotated[str, Len(1, 255), Reads(one_line)]
+KeystoneName = Annotated[Name, Reads(no_end_spaces)]
 File = Annotated[str, ReadsBeside(file_path)]
 Source = Annotated[str, ReadsBeside(source)]
 Checksum = Annotated[str, Reads(checksum)]

@@ -57,14 +57,22 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 def one_line(value: object) -> object:
     """Refuse a name with line ends: Keystone creates such a user, and does not find it by its name.
 
-    Tabs, which OpenStack allows, are refused as well: nobody can tell them from spaces. So are spaces at the ends:
-    Keystone removes them (Keystone 30.0.0, resource/core.py and identity/core.py), so that apply would never find what
-    it has created, and Nova and Neutron refuse them.
+    Tabs, which OpenStack allows, are refused as well: nobody can tell them from spaces. Spaces at the ends are part of
+    a name in Neutron, Glance and others, and who refers to such a resource cannot always rename it.
     """
     if isinstance(value, str) and _CONTROL.search(value):
         tab = {*_CONTROL.findall(value)} == {"\t"}
         what, fix = ("a tab", "write a space") if tab else ("a line end or another control character", "write one line")
         raise InvalidValue(f"contains {what}", f"{fix}, and rename what has this name already")
+    return value
+
+
+def no_end_spaces(value: object) -> object:
+    """Refuse spaces at the ends of a name that this spec gives, and that a service stores without them.
+
+    Keystone does so with projects, users and tags of projects (Keystone 30.0.0, resource/core.py, create_project and
+    create_project_tag; identity/core.py, create_user), so apply would never find what it has created.
+    """
     if isinstance(value, str) and value != value.strip():
         raise InvalidValue("begins or ends with a space", "remove it, and rename what has this name already")
     return value

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import TypeAdapter
 
 from openstack_prep import extensions
-from openstack_prep.base.fields import Name, Reads
+from openstack_prep.base.fields import KeystoneName, Name, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.model import Resource
 from openstack_prep.extensions import Section
@@ -52,7 +52,7 @@ class Sections:
 
     __pydantic_config__: ClassVar[dict[str, object]] = Resource.__pydantic_config__ | {"title": "openstack_prep spec"}
 
-    name: Name
+    name: KeystoneName  # a tag of the project contains it
     """Name of the cluster, without ~. Ownership tags contain it, so keep it. To rename a spec, first destroy it by its
     old name."""
     include: tuple[Included, ...] = ()

@@ -17,8 +17,8 @@ from annotated_types import Len
 from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, is_transient
-from openstack_prep.base.fields import Name, Reads
-from openstack_prep.base.invalid import one_line
+from openstack_prep.base.fields import KeystoneName, Name, Reads
+from openstack_prep.base.invalid import no_end_spaces, one_line
 from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
@@ -77,13 +77,13 @@ class Project(Adoptable[CloudRun], OnePerSpec):
     kind: ClassVar[str] = "project"
     identity: ClassVar[frozenset[str]] = frozenset({"name", "domain"})
 
-    name: Annotated[str, Len(1, 64), Reads(one_line)]
+    name: Annotated[str, Len(1, 64), Reads(one_line), Reads(no_end_spaces)]
     """Name of the project, unique in its domain; at most 64 characters."""
     domain: Name = DEFAULT_DOMAIN
     """Name of the project's domain."""
     description: str | None = None
     """Free text."""
-    tags: tuple[Name, ...] | None = None
+    tags: tuple[KeystoneName, ...] | None = None
     """Tags to have, without comma or slash; other tags are left alone."""
     enabled: bool | None = None
     """Whether users can get a token for it."""

@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake, NotAllowed
-from openstack_prep.base.fields import Name
+from openstack_prep.base.fields import KeystoneName, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
@@ -49,7 +49,7 @@ class User(Adoptable[CloudRun], InEachProject):
     kind: ClassVar[str] = "user"
     identity: ClassVar[frozenset[str]] = frozenset({"name", "domain"})
 
-    name: Name
+    name: KeystoneName
     """Name of the user, unique in its domain."""
     domain: Name = DEFAULT_DOMAIN
     """Name of the domain of the user and of its default project."""

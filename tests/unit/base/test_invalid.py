@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Mac
-from openstack_prep.base.invalid import InvalidValue, one_line, shown
+from openstack_prep.base.invalid import InvalidValue, no_end_spaces, one_line, shown
 from tests.unit.texts import Wording, contains
 
 
@@ -71,7 +71,8 @@ def test_a_name_is_one_line(name: str) -> None:
 def test_a_name_has_no_spaces_at_its_ends(name: str) -> None:
     """Keystone would store another name, which no later run looks for."""
     with pytest.raises(InvalidValue, match="with a space"):
-        one_line(name)
+        no_end_spaces(name)
+    assert one_line(name) == name
 
 
 def test_a_tab_is_named(wording: Wording) -> None:
