@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -125,16 +126,49 @@ class ObjectStore(ByProjectUser, Untagged):
             what = f"user {name} may not use the object store of the project (its roles: {has})"
             yield self.mistake(what, f"{ROLE}, by role_assignments in the spec")
 
-        elif tenant and self.metadata:
-            for what, fix in _beyond(run, tenant, self.metadata):
+        elif tenant:
+            new = self._new_metadata(observed.values.get("metadata", {}) if observed else {})
+            for what, fix in self._exceeding(new, _limits(run, tenant)) if any(self._exceeding(new, LIMITS)) else ():
                 yield self.mistake(what, fix, Code.SPEC_INVALID_VALUE, "metadata")
 
+    def _new_metadata(self, present: Raw) -> Mapping[str, str]:
+        """Return the metadata that the account, which has ``present``, does not have yet."""
+        return {name: value for name, value in self.desired().get("metadata", {}).items() if present.get(name) != value}
+
+    def _exceeding(self, new: Mapping[str, str], limits: Mapping[str, float]) -> Iterator[tuple[str, str]]:
+        """Yield what Swift does not accept if it gets new metadata; without any, it is asked for nothing.
+
+        It judges the items of a request, and the number and size of all that the account then has (Swift 2.38.3,
+        common/constraints.py, check_metadata; common/db.py, validate_metadata). A missing limit is not known.
+        """
+        limits = {**dict.fromkeys(LIMITS, math.inf), **limits}
+        for name, value in new.items():
+            for what, text in (("name", name), ("value", value)):
+                limit = limits[f"max_meta_{what}_length"]
+                if len(text.encode()) > limit:
+                    yield f"metadata {name}: the {what} is longer than {limit} bytes", f"shorten the {what}"
+        metadata = self.desired()["metadata"] if new else {}
+        count = limits["max_meta_count"] - RECORDS
+        if len(metadata) > count:
+            yield f"{len(metadata)} items of metadata are too many", f"keep at most {count}"
+        size = sum(len(name.encode()) + len(value.encode()) for name, value in metadata.items())
+        if size > limits["max_meta_overall_size"]:
+            yield f"metadata is larger than {limits['max_meta_overall_size']} bytes", "shorten it"
+
     def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterable[str]:
-        """Yield a quota by a user without the default reseller_admin_role of Swift (2.38.3, keystoneauth.py)."""
+        """Yield a quota by a user without the default reseller_admin_role of Swift (2.38.3, keystoneauth.py).
+
+        And metadata beyond the defaults of Swift where the object store does not show its own limits.
+        """
         is_new = changes is None or any(each.field == "quota_bytes" for each in changes)
         tenant = run.find_tenant(self.owner)
         if self.quota_bytes is not None and is_new and tenant and RESELLER not in tenant.roles:
             yield f"whether user {tenant.user[0]} may set quota_bytes without the role {RESELLER}"
+        changed = [each for each in changes or () if each.field == "metadata"]
+        present = [{}] if changes is None else [each.before or {} for each in changed]
+        exceeds = any(found for each in present for found in self._exceeding(self._new_metadata(each), LIMITS))
+        if tenant and exceeds and not _limits(run, tenant).keys() >= LIMITS.keys():
+            yield "whether the object store accepts metadata beyond the default limits of Swift"
 
     def find_one(self, run: CloudRun) -> Observed | None:
         tenant = run.find_tenant(self.owner)
@@ -220,6 +254,8 @@ class ObjectStore(ByProjectUser, Untagged):
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         values = {change.field: change.after for change in changes}
+        if "metadata" in values:
+            values["metadata"] = self._new_metadata(observed.values["metadata"])
         tenant = self._send(run, _headers(values) | (self._record() if observed.ours else {}), values)
         return self._observed(tenant, observed.ours, observed.managed_by, self.desired())
 
@@ -260,33 +296,19 @@ LIMITS = {
     "max_meta_overall_size": 4096,
 }
 """Swift's defaults; those of a cloud are read only for metadata beyond them."""
-
-
-def _beyond(run: CloudRun, tenant: Cloud, metadata: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield what Swift does not accept of metadata, whose request also has the two records of openstack-prep."""
-    if list(_exceeding(metadata, LIMITS)):
-        yield from _exceeding(metadata, {**LIMITS, **_limits(run, tenant)})
-
-
-def _exceeding(metadata: Mapping[str, str], limits: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    for name, value in metadata.items():
-        for what, text, limit in (("name", name, "max_meta_name_length"), ("value", value, "max_meta_value_length")):
-            if len(text.encode()) > limits[limit]:
-                yield f"metadata {name}: the {what} is longer than {limits[limit]} bytes", f"shorten the {what}"
-    if len(metadata) + 2 > limits["max_meta_count"]:
-        yield f"{len(metadata)} items of metadata are too many", f"keep at most {limits['max_meta_count'] - 2}"
-    size = sum(len(name.encode()) + len(value.encode()) for name, value in metadata.items())
-    if size > limits["max_meta_overall_size"]:
-        yield f"metadata is larger than {limits['max_meta_overall_size']} bytes", "shorten it"
+RECORDS = 2
+"""Number of items of metadata by which openstack-prep keeps its records."""
 
 
 @query
 def _limits(run: CloudRun, tenant: Cloud) -> Mapping[str, int]:
-    """Return the limits that Swift shows to everybody; none if it does not."""
-    root = urlsplit(tenant.object_store.endpoint)._replace(path="/info", query="").geturl()
+    """Return the limits that Swift shows to everybody; none if it does not, or where they are Ceph's."""
+    root = urlsplit(tenant.object_store.endpoint)._replace(path="/", query="").geturl()
     try:
-        found = tenant.object_store.at(root).get("")["swift"]
+        found = tenant.object_store.at(root).get("info").get("swift")
     except CloudError:
+        found = None
+    if not isinstance(found, Mapping):
         return {}
     return {name: found[name] for name in LIMITS if isinstance(found.get(name), int)}
 

@@ -240,6 +240,48 @@ def test_headers_that_cannot_be_are_mistakes() -> None:
     assert len(declared_mistakes(store)) == 2
 
 
+LIMITS = {
+    "max_meta_name_length": 20,
+    "max_meta_value_length": 300,
+    "max_meta_count": 90,
+    "max_meta_overall_size": 4096,
+}
+
+
+@pytest.mark.parametrize(
+    ("info", "length", "refused", "unchecked"),
+    [
+        ({"json": {"swift": LIMITS}}, 256, 0, 0),
+        ({"json": {"swift": LIMITS}}, 300, 0, 0),
+        ({"json": {"swift": LIMITS}}, 301, 1, 0),
+        ({"status_code": 404}, 256, 0, 0),
+        ({"status_code": 404}, 257, 0, 1),
+        ({"json": {"tempurl": {}}}, 257, 0, 1),
+    ],
+)
+def test_metadata_is_refused_by_known_limits_only(
+    run: CloudRun, services: requests_mock.Mocker, info: dict[str, Any], length: int, refused: int, unchecked: int
+) -> None:
+    """Ceph's object store has no such limits, and Swift need not show its own."""
+    services.head(ACCOUNT, headers={**OURS, "X-Account-Meta-kept": "x" * 999, "X-Account-Meta-note": "old"})
+    services.get("http://swift/info", **info)
+    services.post(ACCOUNT, status_code=204)
+    store = ObjectStore(metadata={"kept": "x" * 999, "note": "x" * length})
+    observed, mistakes = observation.examine(run, [store])
+    assert [each.field for each in mistakes] == ["metadata"] * refused
+    (step,) = planner.plan_apply("lab", [store], observed).steps
+    assert len(list(store.list_unchecked(run, step.changes))) == unchecked
+    store.update(run, observed[store.key], step.changes)
+    assert "X-Account-Meta-kept" not in services.last_request.headers
+
+
+def test_metadata_that_the_account_has_is_not_judged(run: CloudRun, services: requests_mock.Mocker) -> None:
+    services.head(ACCOUNT, headers={**OURS, "X-Account-Meta-kept": "x" * 999})
+    observed, mistakes = observation.examine(run, [ObjectStore(metadata={"kept": "x" * 999})])
+    assert (mistakes, len(observed)) == ([], 1)
+    assert not any(each.path == "/info" for each in services.request_history)
+
+
 def test_an_export_holds_no_key(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(f"{IDENTITY}/projects", json={"projects": []})
     assert list(ObjectStore.scan(run, Project(name="of-others"))) == []
