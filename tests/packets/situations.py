@@ -197,14 +197,14 @@ def only_from_the_client(world: World) -> Iterator[None]:
         yield
 
 
-@situation("443 only from the client's network, and verify is told the client", words=["--from", "192.168.122.1"])
-def only_from_the_told_client(world: World) -> Iterator[None]:
+@situation("443 only from the client's network, given by --from", words=["--from", "192.168.122.1"])
+def only_from_the_given_client(world: World) -> Iterator[None]:
     with instead_of_rules(world, "worker", 443, {"remote_ip_prefix": "192.168.122.0/24"}):
         yield
 
 
 @situation(
-    "443 only from another network, and verify is told the client",
+    "443 only from another network than that given by --from",
     ingress="security-group.blocks",
     silent="ingress",
     words=["--from", "192.168.122.1"],
