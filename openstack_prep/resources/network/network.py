@@ -37,6 +37,8 @@ ADMINISTRATORS = (*PROVIDER, "shared", "external", "shared_with")
 NetworkType = Literal["local", "flat", "vlan", "vxlan", "gre", "geneve"]
 SEGMENTS = {"vlan": 4094, "vxlan": 2**24 - 1, "gre": 2**32 - 1, "geneve": 2**24 - 1}
 """The highest segmentation id of each type that has one (neutron_lib 5.0.1, constants.py)."""
+USUAL_MTU = 1400
+"""Ethernet's 1500 without what tunnels add: at most 70 for VXLAN over IPv6 (Neutron 29.0.0, plugins/ml2/drivers)."""
 LEAST_MTU = {4: 68, 6: 1280}
 """The least MTU of a network with subnets of an IP version (Neutron 29.0.0, _validate_subnet_network_mtu)."""
 _MTU_TOO_BIG = re.compile(r"MTU is too big, maximum is (\d+)")
@@ -216,7 +218,7 @@ class Network(NetworkResource[NetworkRecord], Coherent):
         """
         project_id = run.find_project_id(self.owner)
         known = [each.mtu or 0 for each in (Network.listing(run, project_id) if project_id else ())]
-        if self.mtu and self.mtu > max(known, default=0) and is_new_value("mtu", changes):
+        if self.mtu and self.mtu > max((*known, USUAL_MTU)) and is_new_value("mtu", changes):
             yield f"mtu {self.mtu}, beyond that of other networks of the project"
         if changes is None and (name := self.provider_physical_network):
             yield f"whether Neutron has the physical network {name}"
