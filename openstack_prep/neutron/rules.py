@@ -91,21 +91,18 @@ def answered(groups: Iterable[GroupRecord], traffic: Traffic) -> Admission:
     every = [rule for group in listed for rule in group.security_group_rules]
     if all(group.stateful is not False for group in listed):
         return admission(every, traffic)
-    kept = admission(
-        [rule for each in listed if each.stateful is not False for rule in each.security_group_rules], traffic
-    )
-    inward, outward = (
-        admission(every, traffic),
-        admission(every, replace(traffic, direction="egress", number=CLIENT_PORT)),
-    )
-    both = [
+    stateful = (each for each in listed if each.stateful is not False)
+    kept = admission((rule for each in stateful for rule in each.security_group_rules), traffic)
+    inward = admission(every, traffic)
+    outward = admission(every, replace(traffic, direction="egress", number=CLIENT_PORT))
+    both: list[Any] = [
         one if covers(other, one) else other
         for one in inward.networks
         for other in outward.networks
         if covers(other, one) or covers(one, other)
     ]
     return Admission(
-        networks=tuple(ipaddress.collapse_addresses([*kept.networks, *both])),  # type: ignore[type-var]
+        networks=tuple(ipaddress.collapse_addresses([*kept.networks, *both])),
         groups=kept.groups | (inward.groups & outward.groups),
         address_groups=tuple(dict.fromkeys((*inward.address_groups, *outward.address_groups))),
     )

@@ -81,7 +81,7 @@ def groups_of(path: AccessPath) -> Iterator[Diagnostic]:
 
 def _admitted(path: AccessPath, tcp: int, version: int) -> Iterator[Diagnostic]:
     source = str(path.wanted.source or "anywhere")
-    blocking, mute, undecided, limited = [], [], [], {}
+    blocking, unanswered, undecided, limited = [], [], [], {}
     for port in path.nodes:
         if not port.port_security_enabled:
             continue
@@ -93,8 +93,8 @@ def _admitted(path: AccessPath, tcp: int, version: int) -> Iterator[Diagnostic]:
             undecided.append(port)
         elif found.networks and path.wanted.source is None and not _only_inside(path, found):
             limited[port.id] = found
-        elif _lets_in(groups, tcp, version):
-            mute.append(port)
+        elif _lets_in(path, groups, tcp, version):
+            unanswered.append(port)
         else:
             blocking.append(port)
     if blocking:
@@ -104,13 +104,13 @@ def _admitted(path: AccessPath, tcp: int, version: int) -> Iterator[Diagnostic]:
             what=f"TCP {tcp} from {source} does not reach {_names(blocking)}",
             fix=_rules(path, blocking, tcp, version),
         )
-    if mute:
+    if unanswered:
         yield Diagnostic(
             code="security-group.blocks",
             where=GROUPS,
-            what=f"answers on TCP {tcp} do not leave {_names(mute)}",
+            what=f"answers on TCP {tcp} do not leave {_names(unanswered)}",
             why="the groups are stateless: what answers a request needs an egress rule",
-            fix=_rules(path, mute, tcp, version, egress=True),
+            fix=_rules(path, unanswered, tcp, version, egress=True),
         )
     if undecided:
         reason = "a group that these credentials may not read, or an address group, decides"
@@ -118,7 +118,7 @@ def _admitted(path: AccessPath, tcp: int, version: int) -> Iterator[Diagnostic]:
     if limited:
         what = f"TCP {tcp} is open only from {_networks(limited.values())}"
         yield unknown("security-group.limited", GROUPS, what, "to check your own address: --from ADDRESS")
-    if path.nodes and not (blocking or mute or undecided or limited):
+    if path.nodes and not (blocking or unanswered or undecided or limited):
         yield ok(GROUPS, f"TCP {tcp} from {source} reaches {_count(path.nodes, 'port')}")
 
 
@@ -134,10 +134,11 @@ def _only_inside(path: AccessPath, found: Admission) -> bool:
     return not path.direct and all(any(covers(subnet, each) for subnet in subnets) for each in found.networks)
 
 
-def _lets_in(groups: Iterable[GroupRecord], tcp: int, version: int) -> bool:
+def _lets_in(path: AccessPath, groups: Iterable[GroupRecord], tcp: int, version: int) -> bool:
     """Whether a request gets in, if its answer does not get out."""
     rules = (rule for group in groups if group.stateful is False for rule in group.security_group_rules)
-    return admission(rules, Traffic(direction="ingress", version=version, protocol="tcp", number=tcp)).everywhere
+    found = admission(rules, Traffic(direction="ingress", version=version, protocol="tcp", number=tcp))
+    return found.everywhere or (path.wanted.source is not None and found.includes(path.wanted.source))
 
 
 def _group_of(path: AccessPath, port: PortRecord) -> str | None:
@@ -170,7 +171,7 @@ def vrrp(path: AccessPath) -> Iterator[Diagnostic]:
     if path.port is None:
         return
     version = ipaddress.ip_address(addresses(path.port)[0]).version
-    deaf: list[PortRecord] = []
+    isolated: list[PortRecord] = []
     for port in (each for each in path.nodes if each.port_security_enabled):
         groups = _groups(path, port)
         rules = [rule for group in groups for rule in group.security_group_rules]
@@ -180,16 +181,16 @@ def vrrp(path: AccessPath) -> Iterator[Diagnostic]:
         peers = [each for each in path.nodes if each.id != port.id]
         heard = (found.groups & set(each.security_groups) or _includes_one(found, each, version) for each in peers)
         if not all(heard):
-            deaf.append(port)
-    if deaf:
-        group = _group_of(path, deaf[0]) or f"{path.infra_id}-{path.role(deaf[0])}"
+            isolated.append(port)
+    if isolated:
+        group = _group_of(path, isolated[0]) or f"{path.infra_id}-{path.role(isolated[0])}"
         words = ["security", "group", "rule", "create", "--ingress", "--ethertype", f"IPv{version}"]
         words += ["--protocol", "112", "--remote-group", group, group]
         yield documented(
             code="security-group.no-vrrp",
             status=DiagnosticStatus.WARNING,
             where=GROUPS,
-            what=f"VRRP between the machines does not reach {_names(deaf)}",
+            what=f"VRRP between the machines does not reach {_names(isolated)}",
             fix=f"{path.client} {shell.join(words)}",
         )
 

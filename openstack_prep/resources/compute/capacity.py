@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.raw import Raw
@@ -94,48 +94,50 @@ def may_ask(cloud: Cloud) -> bool:
 
 
 def shortages(cloud: Cloud, demands: Iterable[ServerDemand]) -> Iterator[CapacityShortage]:
-    """Yield the servers for which there is no room; raises CloudError, NotAllowed for most users."""
-    aggregates: Mapping[str, Sequence[str]] | None = None
-    for demand in merged(demands):
-        if not demand.resources or not demand.count:
+    """Yield the servers for which there is no room; raises CloudError, NotAllowed for most users.
+
+    Each question is asked once: whoever cannot reach Placement shall not wait for it again and again.
+    """
+    wanted = merged(demands)
+    aggregates = _aggregates(cloud) if any(each.zone for each in wanted) else {}
+    for demand in wanted:
+        room = _room(cloud, demand, aggregates)
+        if room is None:
             continue
-        query = {"resources": ",".join(f"{name}:{number}" for name, number in sorted(demand.resources.items()))}
-        if demand.traits:
-            query["required"] = ",".join(demand.traits)
-        if demand.zone:
-            aggregates = _aggregates(cloud) if aggregates is None else aggregates
-            if demand.zone in aggregates:  # else the zone of the hosts that are in none: all are asked for
-                query["member_of"] = f"in:{','.join(aggregates[demand.zone])}"
-        answer = cloud.placement.ask(
-            "GET", "/allocation_candidates", params=query | {"limit": MOST}, microversion=MICROVERSION
-        )
-        if len(answer["allocation_requests"]) >= MOST:
-            continue
-        room = _room(answer)
         found = CapacityShortage(demand, sum(room.values()), len(room))
-        if found.room < demand.count or found.hosts < demand.apart:
+        if (found.room < demand.count or found.hosts < demand.apart) and not _has_other_processors(cloud):
             yield found
 
 
 def merged(demands: Iterable[ServerDemand]) -> list[ServerDemand]:
     """Return one demand for all servers with the same flavor, zone and kind of disk."""
-    counts: Counter[tuple[str, str | None, bool]] = Counter()
-    first: dict[tuple[str, str | None, bool], ServerDemand] = {}
-    apart: dict[tuple[str, str | None, bool], int] = {}
+    found: dict[tuple[str, str | None, bool], ServerDemand] = {}
     for each in demands:
         key = (each.flavor.id, each.zone, each.from_volume)
-        counts[key] += each.count
-        first.setdefault(key, each)
-        apart[key] = max(apart.get(key, 1), each.apart)
-    return [
-        ServerDemand(each.flavor, counts[key], each.zone, each.from_volume, apart[key]) for key, each in first.items()
-    ]
+        before = found.get(key, replace(each, count=0))
+        found[key] = replace(each, count=before.count + each.count, apart=max(before.apart, each.apart))
+    return list(found.values())
 
 
-def _room(answer: Raw) -> Mapping[str, int]:
-    """Return by host how many servers it can take at most: each way to place one, repeated until it is full."""
+def _room(
+    cloud: Cloud, demand: ServerDemand, aggregates: Mapping[str | None, Sequence[str]]
+) -> Mapping[frozenset[str], int] | None:
+    """Return by host how many servers it can take at most: each way to place one, repeated until it is full.
+
+    None if room is not judged. A host is known by the roots of all that a server takes there, also of shared disks.
+    """
+    if not demand.resources or not demand.count:
+        return None
+    query = {"resources": ",".join(f"{name}:{number}" for name, number in sorted(demand.resources.items()))}
+    if demand.traits:
+        query["required"] = ",".join(demand.traits)
+    if demand.zone in aggregates:  # else the zone of the hosts that are in none, or no zone: all are asked for
+        query["member_of"] = f"in:{','.join(aggregates[demand.zone])}"
+    answer = _candidates(cloud, **query)
+    if len(answer["allocation_requests"]) >= MOST:
+        return None
     summaries = answer["provider_summaries"]
-    room: Counter[str] = Counter()
+    room: Counter[frozenset[str]] = Counter()
     for request in answer["allocation_requests"]:
         times = min(
             (free["capacity"] - free["used"]) // amount
@@ -143,14 +145,23 @@ def _room(answer: Raw) -> Mapping[str, int]:
             for name, amount in allocation["resources"].items()
             for free in (summaries[provider]["resources"][name],)
         )
-        root = next(summaries[provider]["root_provider_uuid"] for provider in request["allocations"])
-        room[root] += max(times, 1)
+        room[frozenset(summaries[each]["root_provider_uuid"] for each in request["allocations"])] += max(times, 1)
     return room
 
 
-def _aggregates(cloud: Cloud) -> Mapping[str, Sequence[str]]:
+def _has_other_processors(cloud: Cloud) -> bool:
+    """Whether there are processors for servers with their own: an image may ask for these, too (hw_cpu_policy)."""
+    return bool(_candidates(cloud, resources="PCPU:1", limit="1")["allocation_requests"])
+
+
+def _candidates(cloud: Cloud, **query: str) -> Raw:
+    params = {"limit": MOST, **query}
+    return cloud.placement.ask("GET", "/allocation_candidates", params=params, microversion=MICROVERSION, once=True)
+
+
+def _aggregates(cloud: Cloud) -> Mapping[str | None, Sequence[str]]:
     """Return the ids of the aggregates of each availability zone."""
-    found: dict[str, list[str]] = {}
+    found: dict[str | None, list[str]] = {}
     for each in cloud.compute.list("/os-aggregates", "aggregates"):
         if each["availability_zone"]:
             found.setdefault(each["availability_zone"], []).append(each["uuid"])

@@ -159,8 +159,8 @@ def _without_room(run: CloudRun, servers: Sequence[ServerDemand]) -> Sequence[Ca
     def ask() -> Sequence[CapacityShortage] | None:
         try:
             return list(capacity.shortages(run.admin, servers))
-        except (NotAllowed, NotFound):
-            return None  # shown as not checked
+        except CloudError:  # of a service that nothing else needs: shown as not checked
+            return None
 
     if not servers or not capacity.may_ask(run.admin):
         return None
@@ -469,6 +469,8 @@ class Want(NamedTuple):
     group: str = ""
     server: ServerDemand | None = None
     """Set for a server whose flavor exists."""
+    is_apart: bool = False
+    """Whether its group keeps its members on hosts of their own."""
 
 
 def label(name: str) -> str:
@@ -488,6 +490,7 @@ def wants(resources: Iterable[Raw], root: str, flavors: Sequence[FlavorRecord]) 
     """Return what the resources of a preview need; ``root`` is the stack's name in it."""
     resources = list(resources)
     sizes = {name: flavor for flavor in flavors for name in (flavor.name, flavor.id)}
+    strict = _strict_groups(resources)
     found = []
     for each in resources:
         place = f"{each['stack_name']}-{each['resource_name']}".removeprefix(f"{root}-")
@@ -496,8 +499,9 @@ def wants(resources: Iterable[Raw], root: str, flavors: Sequence[FlavorRecord]) 
             cost[name] = max(cost[name], number) if name in EACH else cost[name] + number
         group = str((each["properties"].get("scheduler_hints") or {}).get("group") or "")
         server = _demand(each["properties"], sizes) if each["resource_type"] == "OS::Nova::Server" else None
-        found.append(Want(shape(place), cost | Counter({"server_group_members": 1} if group else {}), group, server))
-    return _apart(found, resources)
+        cost |= Counter({"server_group_members": 1} if group else {})
+        found.append(Want(shape(place), cost, group, server, group in strict))
+    return found
 
 
 def _demand(properties: Raw, flavors: Mapping[str, FlavorRecord]) -> ServerDemand | None:
@@ -509,8 +513,8 @@ def _demand(properties: Raw, flavors: Mapping[str, FlavorRecord]) -> ServerDeman
     return ServerDemand(flavor, 1, properties.get("availability_zone") or None, from_volume)
 
 
-def _apart(wanted: Sequence[Want], resources: Sequence[Raw]) -> list[Want]:
-    """Return them with how many servers of the stack's own strict groups must be on hosts of their own.
+def _strict_groups(resources: Sequence[Raw]) -> set[str]:
+    """Return the names of a stack's own groups that keep their members on hosts of their own.
 
     Heat refers to a group that does not exist yet by its name in the template (Heat 27.0.0, engine/resource.py,
     get_reference_id).
@@ -519,25 +523,20 @@ def _apart(wanted: Sequence[Want], resources: Sequence[Raw]) -> list[Want]:
     for each in resources:
         if each["resource_type"] == "OS::Nova::ServerGroup":
             strict[each["resource_name"]].add("anti-affinity" in (each["properties"].get("policies") or ()))
-    members = Counter(each.group for each in wanted if strict.get(each.group) == {True})
-    return [
-        each._replace(server=replace(each.server, apart=members[each.group]))
-        if each.server and each.group in members
-        else each
-        for each in wanted
-    ]
+    return {name for name, found in strict.items() if found == {True}}
 
 
 def new_servers(wanted: Sequence[Want], existing: Mapping[str, Sequence[Need]]) -> list[ServerDemand]:
-    """Return the servers besides those that exist."""
+    """Return the servers besides those that exist, whose hosts may be full by now."""
     left = Counter({each: len(costs) for each, costs in existing.items()})
-    found = []
+    new: list[Want] = []
     for each in wanted:
         if left[each.shape]:
             left[each.shape] -= 1
-        elif each.server:
-            found.append(each.server)
-    return found
+        else:
+            new.append(each)
+    members = Counter(each.group for each in new if each.is_apart)
+    return [replace(each.server, apart=max(1, members[each.group])) for each in new if each.server]
 
 
 def difference(wanted: Sequence[Want], existing: Mapping[str, Sequence[Need]]) -> Need:

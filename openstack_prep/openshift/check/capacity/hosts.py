@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from openstack_prep.base.diagnostic import Diagnostic
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
+from openstack_prep.base.errors import CloudError, NotAllowed
 from openstack_prep.openshift.check.capacity.machines import MachineSet, flavors, groups
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.reports.codes import documented
 from openstack_prep.resources.compute import capacity
 from openstack_prep.resources.compute.capacity import ServerDemand
+
+CAPACITY = "capacity"
 
 
 def hosts(context: CheckContext) -> Iterator[Diagnostic]:
@@ -17,8 +20,20 @@ def hosts(context: CheckContext) -> Iterator[Diagnostic]:
     if not capacity.may_ask(context.cloud):
         return
     demands = [each for machines in groups(context.cluster) for each in _demands(context, machines)]
-    for short in capacity.shortages(context.cloud, demands):
-        yield documented(code="capacity.short", where="capacity", what=str(short))
+    try:
+        for short in capacity.shortages(context.cloud, demands):
+            yield documented(code="capacity.short", where=CAPACITY, what=str(short))
+    except NotAllowed:
+        raise  # reported like everything that may not be read
+    except CloudError as error:
+        yield Diagnostic(
+            code="cloud.failed",
+            where=CAPACITY,
+            what=f"Placement could not be asked for room: {error}",
+            why="the installer does not ask it, but Nova does for each machine",
+            fix="try again",
+            status=DiagnosticStatus.UNKNOWN,
+        )
 
 
 def _demands(context: CheckContext, machines: MachineSet) -> Iterator[ServerDemand]:

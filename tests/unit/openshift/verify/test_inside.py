@@ -117,7 +117,12 @@ def test_a_stateless_group_answers_whom_it_may() -> None:
     rules = [rule(6443), rule(None, direction="egress", remote_ip_prefix="203.0.113.0/24")]
     own = replace(view, groups={**(view.groups or {}), "master": group("master", *rules, stateful=False)})
     assert wrong(own, source="203.0.113.7") == []
-    assert len(wrong(own, source="198.51.100.7")) == 1
+    (found,) = wrong(own, source="198.51.100.7")
+    assert found.endswith("rule create --egress --ethertype IPv4 --protocol tcp --remote-ip 198.51.100.7/32 master")
+    some = [rule(6443, remote_ip_prefix="198.51.100.0/24")]
+    own = replace(view, groups={**(view.groups or {}), "master": group("master", *some, stateful=False)})
+    (found,) = wrong(own, source="198.51.100.7")
+    assert contains(found, "--egress", "--remote-ip 198.51.100.7/32 master")
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,16 @@ def hosts(**free: tuple[int, int]) -> dict[str, Any]:
     return {"allocation_requests": requests, "provider_summaries": summaries}
 
 
+def place(services: requests_mock.Mocker, answer: Any, dedicated: Any = None) -> None:
+    """Answer what is asked for servers, and whether there are processors for servers with their own."""
+    services.get(f"{PLACEMENT}/allocation_candidates", json=answer)
+    services.get(f"{PLACEMENT}/allocation_candidates?resources=PCPU:1", json=dedicated or hosts())
+
+
 def asked(services: requests_mock.Mocker) -> list[dict[str, list[str]]]:
-    return [each.qs for each in services.request_history if each.path == "/allocation_candidates"]
+    """Return the questions about servers."""
+    every = [each.qs for each in services.request_history if each.path == "/allocation_candidates"]
+    return [each for each in every if each["resources"] != ["pcpu:1"]]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +76,7 @@ def asked(services: requests_mock.Mocker) -> list[dict[str, list[str]]]:
 def test_room_on_the_hosts(
     services: requests_mock.Mocker, cloud: Cloud, answer: Any, count: int, apart: int, found: tuple[int, int] | None
 ) -> None:
-    services.get(f"{PLACEMENT}/allocation_candidates", json=answer)
+    place(services, answer)
     short = list(capacity.shortages(cloud, [ServerDemand(SMALL, count, apart=apart)]))
     assert [(each.room, each.hosts) for each in short] == ([found] if found else [])
 
@@ -103,7 +111,7 @@ def test_what_a_flavor_asks_for(
     resources: str,
     required: str | None,
 ) -> None:
-    services.get(f"{PLACEMENT}/allocation_candidates", json=hosts())
+    place(services, hosts())
     own = FlavorRecord(id="f", name="own", **({"vcpus": 2, "ram": 4096, "disk": 20} | flavor))
     list(capacity.shortages(cloud, [ServerDemand(own, 1, from_volume=from_volume)]))
     (query,) = asked(services)
@@ -114,16 +122,35 @@ def test_what_a_flavor_asks_for(
 def test_a_zone_is_that_of_its_aggregates(services: requests_mock.Mocker, cloud: Cloud) -> None:
     rows = [{"availability_zone": zone, "uuid": uuid} for zone, uuid in (("az1", "u1"), ("az1", "u2"), (None, "u3"))]
     services.get("http://nova/v2.1/os-aggregates", json={"aggregates": rows})
-    services.get(f"{PLACEMENT}/allocation_candidates", json=hosts())
+    place(services, hosts())
     demands = [ServerDemand(SMALL, 1, zone="az1"), ServerDemand(SMALL, 1, zone="nova")]
     assert [each.demand.zone for each in capacity.shortages(cloud, demands)] == ["az1", "nova"]
     assert [each.get("member_of") for each in asked(services)] == [["in:u1,u2"], None]
 
 
 def test_servers_of_one_flavor_are_asked_for_once(services: requests_mock.Mocker, cloud: Cloud) -> None:
-    services.get(f"{PLACEMENT}/allocation_candidates", json=hosts(a=(4, 8192)))
+    place(services, hosts(a=(4, 8192)))
     (short,) = capacity.shortages(cloud, [ServerDemand(SMALL, 2), ServerDemand(SMALL, 1)])
     assert (short.demand.count, short.room, len(asked(services))) == (3, 2, 1)
+
+
+def test_where_servers_may_have_processors_of_their_own_nothing_is_certain(
+    services: requests_mock.Mocker, cloud: Cloud
+) -> None:
+    """An image may ask for these (hw_cpu_policy), on hosts that have no others."""
+    place(services, hosts(), hosts(a=(4, 8192)))
+    assert list(capacity.shortages(cloud, [ServerDemand(SMALL, 1)])) == []
+
+
+def test_hosts_with_a_shared_disk_are_several(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    answer = hosts(a=(8, 40960), b=(8, 40960))
+    disk = {"root_provider_uuid": "0", "resources": {"DISK_GB": {"capacity": 1000, "used": 0}}}
+    answer["provider_summaries"]["0"] = disk
+    for each in answer["allocation_requests"]:
+        each["allocations"] = {"0": {"resources": {"DISK_GB": 20}}} | each["allocations"]
+    place(services, answer)
+    assert list(capacity.shortages(cloud, [ServerDemand(SMALL, 2, apart=2)])) == []
+    assert [each.hosts for each in capacity.shortages(cloud, [ServerDemand(SMALL, 3, apart=3)])] == [2]
 
 
 def test_who_may_not_ask(services: requests_mock.Mocker, cloud: Cloud) -> None:
@@ -164,8 +191,8 @@ def test_the_new_servers_of_a_stack() -> None:
         [SMALL],
     )
     assert new_servers(found, {"nodes-*": [{}]}) == [
-        ServerDemand(SMALL, 1, apart=3),
-        ServerDemand(SMALL, 1, apart=3),
+        ServerDemand(SMALL, 1, apart=2),
+        ServerDemand(SMALL, 1, apart=2),
         ServerDemand(SMALL, 1, zone="az1", from_volume=True),
     ]
 

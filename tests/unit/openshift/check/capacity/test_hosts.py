@@ -29,6 +29,8 @@ def with_hosts(project: Project, *free: tuple[int, int], role: str = "admin") ->
     }
 
     def answer(request: Any, _: Any) -> dict[str, Any]:
+        if request.qs["resources"] == ["pcpu:1"]:
+            return {"allocation_requests": [], "provider_summaries": {}}
         pairs = (each.split(":") for each in request.qs["resources"][0].upper().split(","))
         wanted = {name: int(number) for name, number in pairs if name in NAMES}
         requests = [{"allocations": {host: {"resources": wanted}}} for host in summaries]
@@ -59,6 +61,14 @@ def test_zones_take_the_machines_in_turn(project: Project) -> None:
     with_hosts(project)
     found = project.findings(hosts, machines=Machines(flavor="master", zones=("az1", "az2")))
     assert len(found) == 2  # everything is of one flavor, in two zones
+
+
+def test_a_placement_that_fails_is_said_without_an_error(project: Project) -> None:
+    """The installer asks it nothing."""
+    with_hosts(project)
+    project.services.get(f"{URL}/allocation_candidates", status_code=503)
+    (found,) = project.findings(hosts)
+    assert (found.code, found.status) == ("cloud.failed", "unknown")
 
 
 def test_without_the_right_nothing_is_asked(project: Project) -> None:
