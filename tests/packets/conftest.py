@@ -30,7 +30,6 @@ class World:
 
     played: PlayedCluster
     tenant: Tenant
-    admin: Any
     prep: Prep
 
     @cached_property
@@ -105,4 +104,4 @@ def world(devcloud: Devcloud, module_tenant: Tenant, tmp_path_factory: pytest.Te
     lines = [f"{floating['api']} {HOSTS['api']}", f"{floating['ingress']} {HOSTS['ingress']} {OAUTH}"]
     (folder / "hosts").write_text("\n".join(lines) + "\n")
     environment = {"OS_CLIENT_CONFIG_FILE": str(module_tenant.clouds_file), "OS_CLOUD": module_tenant.cloud}
-    return World(played, module_tenant, devcloud.admin, Prep(folder, environment))
+    return World(played, module_tenant, Prep(folder, environment))

@@ -7,16 +7,16 @@ keepalived-keepalived.yaml).  Its checks of the services are one: whether the po
 
 from __future__ import annotations
 
-import datetime
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from tests import standin
-from tests.devcloud.data_plane import OUTSIDE, DataPlane
+from tests.devcloud.data_plane import DataPlane
+from tests.unit.openshift.probe.listener import certificate
 
 RESPONDER = Path(__file__).with_name("responder.py")
 RESPONDER_NAME = Path(sys.executable).name
@@ -81,7 +81,7 @@ class PlayedCluster:
 
     def start(self) -> None:
         """Start all programs, once the machines are there, and wait until the addresses have holders."""
-        write_certificate(self.certificate, [HOSTS["api"], f"*.apps.{DOMAIN}"])
+        certificate(self.folder, HOSTS["api"], f"*.apps.{DOMAIN}")
         self.restart(self.machines)
 
     def restart(self, machines: Sequence[Machine]) -> None:
@@ -93,13 +93,9 @@ class PlayedCluster:
         for service in HOSTS:
             self.wait_for_holder(service)
 
-    @property
-    def certificate(self) -> Path:
-        return self.folder / "certificate.pem"
-
     def start_responder(self, machine: Machine) -> None:
         ports = map(str, PORTS[machine.role])
-        words = (sys.executable, str(RESPONDER), machine.name, str(self.certificate), *ports)
+        words = (sys.executable, str(RESPONDER), machine.name, str(self.folder / "server.pem"), *ports)
         self.plane.start(machine.id, *words, log=self.folder / f"responder-{machine.name}.log")
 
     def fall(self, machine: Machine) -> int:
@@ -159,13 +155,6 @@ class PlayedCluster:
 
     # --- requests ---------------------------------------------------------------------------
 
-    def from_outside(self, service: str, *, port: int = 0) -> str:
-        """Return the name of the machine that answers a client in the internet; empty if nobody does."""
-        return self.request(OUTSIDE, HOSTS[service], self.floating[service], port or CHECKED[service])
-
-    def from_inside(self, machine: Machine, service: str) -> str:
-        return self.request(machine.id, HOSTS[service], self.virtual(service), CHECKED[service])
-
     def request(self, client: str, host: str, address: str, port: int, *, seconds: float = 2) -> str:
         scheme = "http" if port in (80, 1936) else "https"
         at = f"[{address}]" if ":" in address else address
@@ -176,31 +165,3 @@ class PlayedCluster:
     def settle(self) -> None:
         """Wait until the bridges do what Neutron wants."""
         self.plane.sync()
-
-
-def write_certificate(path: Path, names: Iterable[str]) -> None:
-    """Write a certificate for host names, with its key."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, DOMAIN)])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=365))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(each) for each in names]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    path.write_bytes(
-        made.public_bytes(serialization.Encoding.PEM)
-        + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return path
