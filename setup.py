@@ -28,15 +28,20 @@ def generated() -> dict[str, str]:
 
     from openstack_prep.cli.main import build_parser
     from openstack_prep.cli.reference.completion import script
+    from openstack_prep.extensions import commands
     from openstack_prep.version import __version__
 
     page = Manpage(build_parser())
     page.description = "prepare OpenStack projects for OpenShift, RKE2 and RKE"
     page.source, page.manual = f"openstack_prep {__version__}", "User Commands"
+    examples = (line for each in commands().values() for line in each.examples.items())
+    lines = (f"# {about}\n{NAME} {line}" for line, about in examples)
+    page.add_section("examples", ">", "\n".join([".nf", *lines, ".fi"]).replace("-", "\\-"))
     return {
         f"share/man/man1/{NAME}.1": str(page),
         f"share/bash-completion/completions/{NAME}": script(build_parser(), "bash"),
         f"share/zsh/site-functions/_{NAME}": script(build_parser(), "zsh"),
+        f"share/fish/vendor_completions.d/{NAME}.fish": script(build_parser(), "fish"),
     }
 
 

@@ -9,7 +9,7 @@ package, whoever has written it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -63,17 +63,30 @@ class Scan(NamedTuple):
     """
 
 
+class Command(NamedTuple):
+    """What ``--help`` says of a command."""
+
+    text: str
+    """What it does, in one line."""
+    examples: Mapping[str, str] = {}
+    """Command lines without ``openstack-prep``, and what each is for; at least two."""
+    heading: str = ""
+    """Where the list of commands has it; default: the heading of the extension."""
+
+
 class Extension(NamedTuple):
     """What one package adds."""
 
     name: str
+    heading: str = ""
+    """Heading of its commands in the list of all; default: its name."""
     sections: tuple[Section, ...] = ()
     scans: tuple[Scan, ...] = ()
     groups: Mapping[str, str] = {}
     """Help of each group of commands, such as ``rke`` of ``rke check``."""
-    commands: Mapping[str, Mapping[str, str]] = {}
-    """Help of each command, by the module that adds it: its ``add(command)`` is called when the command is used; or by
-    that function itself, as ``module:function``.
+    commands: Mapping[str, Mapping[str, Command | str]] = {}
+    """Help of each command, or its text alone, by the module that adds it: its ``add(command)`` is called when the
+    command is used; or by that function itself, as ``module:function``.
     """
     derive: str = ""
     """``derive(resources, values)``: yields all resources of a spec, each with the key of the declaration that it comes
@@ -242,10 +255,15 @@ def sections() -> tuple[Section, ...]:
     return found
 
 
-def commands() -> dict[str, str]:
-    """Return the help of all commands, by name."""
-    modules = (texts for extension in installed() for texts in extension.commands.values())
-    return {name: text for texts in modules for name, text in texts.items()}
+def commands(found: Iterable[Extension] | None = None) -> dict[str, Command]:
+    """Return the help of all commands, or of those of some extensions, by name and with the heading of each."""
+    return {
+        name: command._replace(heading=command.heading or each.heading or each.name.capitalize())
+        for each in (installed() if found is None else found)
+        for helps in each.commands.values()
+        for name, given in helps.items()
+        for command in [given if isinstance(given, Command) else Command(given)]
+    }
 
 
 def cascades(kind: str) -> tuple[Any, ...]:

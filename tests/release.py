@@ -24,6 +24,7 @@ IN_WHEEL = (
     f"{NAME}.data/data/share/man/man1/openstack-prep.1",
     f"{NAME}.data/data/share/bash-completion/completions/openstack-prep",
     f"{NAME}.data/data/share/zsh/site-functions/_openstack-prep",
+    f"{NAME}.data/data/share/fish/vendor_completions.d/openstack-prep.fish",
 )
 PYTHON = [sys.executable, "-m"]
 REQUIRED = """\

@@ -17,9 +17,18 @@ from typing import Any
 
 from openstack_prep import extensions
 from openstack_prep.cli import Run
+from openstack_prep.cli.extension import FIRST_HEADING, LAST_HEADING
 from openstack_prep.cli.parser import DATA, DEFAULTS, PLAIN, PRINTING, WORK, Parser, guess_options, positive
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
+
+PROGRAM = "openstack-prep"
+FIRST = {
+    "example minimal > prep.yaml": "print a spec to begin with, and edit it",
+    "plan prep.yaml": "show what apply would create",
+    "apply prep.yaml": "create it, after confirmation",
+}
+"""Examples of the whole command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,6 +65,9 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     options, unknown = parser.parse_known_args(words, argparse.Namespace(build_parser=build_parser))
     if unknown:
         options.parser.refuse(unknown)
+    if "run" not in options:  # as gh and kubectl do for a program or a group of commands without a command
+        options.parser.print_help()
+        raise SystemExit(0)
     for name, value in DEFAULTS.items():
         if name not in options:
             setattr(options, name, value)
@@ -99,18 +111,25 @@ def add_global(
 def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParser:
     """Return the parser; for the words of a command line with the options of only those commands that it names."""
     parser = Parser(
-        prog="openstack-prep",
+        prog=PROGRAM,
+        usage=f"{PROGRAM} COMMAND [options]",
         description="Take an OpenStack project from nothing to ready for a cluster, and complete its installation.",
         epilog=(__doc__ or "").partition("\n\n")[2],
     )
-    parser.add_argument("--version", action="version", version=f"openstack-prep {__version__}")
+    parser.set_defaults(parser=parser)
+    parser.examples = FIRST
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     add_global(parser, WORK)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(metavar="COMMAND", prog=PROGRAM)
 
     added = _extensions(words)
-    helps = {name: text for each in added for texts in each.commands.values() for name, text in texts.items()}
+    helps = extensions.commands(added)
     group_helps = {name: text for each in added for name, text in each.groups.items()}
     groups = {"": commands}
+    between = sorted({each.heading for each in helps.values()} - {FIRST_HEADING, LAST_HEADING})
+    for heading in (FIRST_HEADING, *between, LAST_HEADING):
+        names = (name.partition(" ")[0] for name, each in helps.items() if each.heading == heading)
+        parser.headings |= dict.fromkeys(names, heading)
 
     def command(
         name: str,
@@ -123,9 +142,13 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
         group, _, last = name.rpartition(" ")  # "rke check" is one of a group
         if group not in groups:
             shared = commands.add_parser(group, help=group_helps[group], description=group_helps[group])
+            shared.usage = f"{PROGRAM} {group} COMMAND [options]"
+            shared.set_defaults(parser=shared)
             add_global(shared, WORK)
-            groups[group] = shared.add_subparsers(required=True, metavar="COMMAND")
-        found = groups[group].add_parser(last, help=helps[name], description=helps[name])
+            groups[group] = shared.add_subparsers(metavar="COMMAND", prog=f"{PROGRAM} {group}")
+        text = helps[name].text
+        found = groups[group].add_parser(last, help=text, description=text)
+        found.examples = helps[name].examples
         add_global(found, takes, forms)
         found.set_defaults(parser=found, run=run, takes=takes, forms=forms, called=name)
         return found
@@ -137,7 +160,7 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
             continue
         for name in shown:  # in the help only
             if name not in commands.choices:
-                commands.add_parser(name, help=group_helps.get(name) or texts[name], add_help=False)
+                commands.add_parser(name, help=group_helps.get(name) or helps[name].text, add_help=False)
     return parser
 
 

@@ -27,8 +27,51 @@ _SECRET_OPTION = re.compile(r"--?[a-z-]*?(?:passw(?:or)?d|passcode|secret|token)
 class Parser(argparse.ArgumentParser):
     """A parser that raises UsageError, and takes options only by their whole names: a later one may begin alike."""
 
+    examples: Mapping[str, str]
+    """Command lines without the program, and what each is for."""
+    headings: dict[str, str]
+    """Of its commands in its help, by name."""
+
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{"allow_abbrev": False, **options})
+        self.examples, self.headings = {}, {}
+
+    def format_usage(self) -> str:
+        """Return the arguments and options that a command must have, and where the others stand."""
+        if self.usage is None:
+            needed = [each for each in self._actions if not each.option_strings or each.required]
+            formatter = argparse.HelpFormatter(self.prog, width=sys.maxsize)
+            formatter.add_usage(None, needed, (), prefix="")
+            self.usage = f"{formatter.format_help().strip()} [options]".replace("%", "%%")
+        return super().format_usage()
+
+    def format_help(self) -> str:
+        """Return the help: commands by heading, and examples last, where a terminal shows them."""
+        self.format_usage()
+        text = self._help_by_heading() if self.headings else super().format_help()
+        program = self.prog.partition(" ")[0]
+        lines = (f"  # {about}\n  {program} {line}" for line, about in self.examples.items())
+        more = ["", "openstack-prep help COMMAND has more examples, docs/index.md the guides."] if self.headings else []
+        return "\n".join([text, "examples:", *lines, *more, ""]) if self.examples else text
+
+    def _help_by_heading(self) -> str:
+        """Return what argparse does, with a section per heading in the place of the list of commands."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        for group in self._action_groups:
+            commands = [each for each in group._group_actions if isinstance(each, argparse._SubParsersAction)]
+            for heading in dict.fromkeys(self.headings.values()) if commands else ():
+                formatter.start_section(heading)
+                formatter.add_arguments(
+                    [each for each in commands[0]._choices_actions if self.headings[each.dest] == heading]
+                )
+                formatter.end_section()
+            formatter.start_section(group.title)
+            formatter.add_arguments([each for each in group._group_actions if each not in commands])
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         return super().parse_known_args(respell(self, sys.argv[1:] if args is None else args), namespace)
@@ -36,7 +79,6 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         from openstack_prep.cli.usage_error import UsageError  # not needed for --version and --help
 
-        self.print_usage(sys.stderr)
         raise UsageError(self.prog, message)
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:

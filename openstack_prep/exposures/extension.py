@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from openstack_prep.extensions import Extension, Scan, Section
+from openstack_prep.extensions import Command, Extension, Scan, Section
 
 _HERE = "openstack_prep.exposures"
 _OPTIONS = f"{_HERE}.commands.options"
 
 EXTENSION = Extension(
     name="exposures",
+    heading="External access",
     sections=(
         Section(
             "pool_files",
@@ -41,13 +42,21 @@ EXTENSION = Extension(
     },
     commands={
         f"{_OPTIONS}:add_show": {
-            "exposures show": (
-                "show which outside address leads to what, and the state of each hop (exit 1 on failure)"
+            "exposures show": Command(
+                "show which outside address leads to what, and the state of each hop (exit 1 on failure)",
+                {
+                    "exposures show prep.yaml": "show each hop from outside to the services",
+                    "exposures show prep.yaml --kubeconfig kubeconfig": "also read the Services of the running cluster",
+                },
             ),
         },
         f"{_OPTIONS}:add_convert": {
-            "exposures convert": (
-                "convert Services with externalIPs to MetalLB, Cilium or kube-vip, and prove that each address is kept"
+            "exposures convert": Command(
+                "convert Services with externalIPs to MetalLB, Cilium or kube-vip, and prove that each address is kept",
+                {
+                    "exposures convert services.json --to metallb": "print the manifests for MetalLB",
+                    "exposures convert --kubeconfig kubeconfig --to cilium": "read the Services of a running cluster",
+                },
             ),
         },
     },

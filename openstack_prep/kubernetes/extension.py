@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from openstack_prep.extensions import Extension, Section
+from openstack_prep.extensions import Command, Extension, Section
 
 _HERE = "openstack_prep.kubernetes"
 _OPTIONS = f"{_HERE}.commands.options"
 
 EXTENSION = Extension(
     name="kubernetes",
+    heading="Kubernetes",
     sections=(
         Section(
             "cluster_networks",
@@ -36,24 +37,48 @@ EXTENSION = Extension(
     },
     commands={
         f"{_OPTIONS}:add_checklist": {
-            "kubernetes checklist": (
-                "print the steps from a spec to running clusters, and what is normal at each step"
+            "kubernetes checklist": Command(
+                "print the steps from a spec to running clusters, and what is normal at each step",
+                {
+                    "kubernetes checklist prep.yaml": "print the steps for the clusters of a spec",
+                    "kubernetes checklist prep.yaml --format json": "for a program",
+                },
             ),
         },
         f"{_OPTIONS}:add_convert": {
-            "kubernetes convert": (
-                "convert RKE's cluster.yml to files of RKE2, and list how workloads move to a new cluster"
+            "kubernetes convert": Command(
+                "convert RKE's cluster.yml to files of RKE2, and list how workloads move to a new cluster",
+                {
+                    "kubernetes convert cluster.yml": "print the files of RKE2",
+                    "kubernetes convert cluster.yml --output rke2": "write them",
+                },
             ),
         },
         f"{_OPTIONS}:add_rke": {
-            "rke check": "find unknown keys and invalid values in RKE2's config.yaml or RKE's cluster.yml, by line",
+            "rke check": Command(
+                "find unknown keys and invalid values in RKE2's config.yaml or RKE's cluster.yml, by line",
+                {
+                    "rke check cluster.yml": "check a file of RKE",
+                    "rke check --rke2 server config.yaml": "check a file of RKE2",
+                },
+            ),
         },
         f"{_OPTIONS}:add_rke_render": {
-            "rke render": "write the files of a spec's clusters, or of a cluster on any stack, from existing stacks",
+            "rke render": Command(
+                "write the files of a spec's clusters, or of a cluster on any stack, from existing stacks",
+                {
+                    "rke render prep.yaml": "write the files that the spec declares",
+                    "rke render --stack web-nodes --distribution rke2": "print those for the nodes of a stack",
+                },
+            ),
         },
         f"{_OPTIONS}:add_rke_mesh": {
-            "rke mesh": (
-                "check the traffic that must pass between the clusters of a mesh, and print fixes (exit 1 on failure)"
+            "rke mesh": Command(
+                "check the traffic that must pass between the clusters of a mesh, and print fixes (exit 1 on failure)",
+                {
+                    "rke mesh prep.yaml": "check all connections, and print fixes",
+                    "rke mesh prep.yaml --format json": "for a program",
+                },
             ),
         },
     },

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from openstack_prep.extensions import Extension, Section
+from openstack_prep.extensions import Command, Extension, Section
 
 _HERE = "openstack_prep.openshift"
 _OPTIONS = f"{_HERE}.commands.options"
 
 EXTENSION = Extension(
     name="openshift",
+    heading="OpenShift",
     sections=(
         Section(
             "install_config",
@@ -20,22 +21,59 @@ EXTENSION = Extension(
     ),
     commands={
         f"{_OPTIONS}:add_topology": {
-            "topology": "print the networks of a spec, a cluster or a project, with what is on them",
+            "topology": Command(
+                "print the networks of a spec, a cluster or a project, with what is on them",
+                {
+                    "topology prep.yaml --format svg > topology.svg": "draw a spec and what exists of it",
+                    "topology --project shop": "print a project for Mermaid",
+                },
+                heading="Projects",
+            ),
         },
         f"{_OPTIONS}:add_check": {
-            "check": "run pre-installation checks",
+            "check": Command(
+                "check an install-config.yaml of OpenShift and its cloud before the installation",
+                {
+                    "check": "check ./install-config.yaml against its cloud",
+                    "check --offline one two": "check the files in two folders alone",
+                },
+            ),
         },
         f"{_OPTIONS}:add_import": {
-            "import": "write the spec for an existing install-config.yaml, which renders the same file",
+            "import": Command(
+                "write the spec for an existing install-config.yaml, which renders the same file",
+                {
+                    "import ocp4 --output spec": "write the spec of ocp4/install-config.yaml, and its secrets",
+                    "import --release 4.20": "print the spec of ./install-config.yaml",
+                },
+            ),
         },
         f"{_OPTIONS}:add_verify": {
-            "verify": "verify API and console connectivity, link by link (exit 1 on failure)",
+            "verify": Command(
+                "verify API and console connectivity, link by link (exit 1 on failure)",
+                {
+                    "verify --metadata ocp4": "follow the path from outside to the API and the console",
+                    "verify --metadata ocp4 --probe": "also connect from this machine",
+                },
+            ),
         },
         f"{_OPTIONS}:add_tools": {
-            "tools": "download openshift-install, oc and kubectl, and verify them",
+            "tools": Command(
+                "download openshift-install, oc and kubectl, and verify them",
+                {
+                    "tools stable-4.20": "download the newest release of a channel",
+                    "tools 4.20.3 --only oc,kubectl --into bin": "some tools of one release",
+                },
+            ),
         },
         f"{_OPTIONS}:add_names": {
-            "names": "print the addresses of api and *.apps of a cluster, or write them",
+            "names": Command(
+                "print the addresses of api and *.apps of a cluster, or write them",
+                {
+                    "names": "print lines for a hosts file",
+                    "names --as bind --server ns1.example.com": "print a zone for BIND",
+                },
+            ),
         },
     },
     documents=f"{_HERE}.commands.documents",

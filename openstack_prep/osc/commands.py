@@ -55,7 +55,7 @@ class Prep(DisplayCommandBase[Any]):
     """An error of the client's own, which the client reports."""
 
     def get_description(self) -> str:
-        return extensions.commands()[self.name]
+        return extensions.commands()[self.name].text
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)

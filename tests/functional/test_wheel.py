@@ -21,6 +21,7 @@ MUST = {
     f"{SHARED}/man/man1/openstack-prep.1",
     f"{SHARED}/bash-completion/completions/openstack-prep",
     f"{SHARED}/zsh/site-functions/_openstack-prep",
+    f"{SHARED}/fish/vendor_completions.d/openstack-prep.fish",
     "openstack_prep/__init__.py",
     "openstack_prep/py.typed",
     "openstack_prep/cli/main.py",

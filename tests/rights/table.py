@@ -110,6 +110,8 @@ NO_CLOUD = {
     "schema": "",
     "example": "",
     "completion": "",
+    "help": "",
+    "version": "",
 }
 """Commands that send OpenStack nothing."""
 

@@ -6,8 +6,7 @@ from openstack_prep import extensions
 from openstack_prep.cli import AddCommand
 
 _HERE = "openstack_prep.cli.reference"
-SHELLS = ("bash", "zsh")
-HOW = "Example: openstack-prep completion bash > /etc/bash_completion.d/openstack-prep"
+SHELLS = ("bash", "zsh", "fish")
 
 
 def add_explain(command: AddCommand) -> None:
@@ -30,4 +29,9 @@ def add_schema(command: AddCommand) -> None:
 def add_completion(command: AddCommand) -> None:
     parser = command("completion", f"{_HERE}.completion:run", cloud=False)
     parser.add_argument("shell", choices=SHELLS, help="the shell")
-    parser.epilog = HOW
+
+
+def add_help(command: AddCommand) -> None:
+    parser = command("help", f"{_HERE}.about:run_help", cloud=False)
+    parser.add_argument("words", nargs="*", metavar="COMMAND", help="a command, or a group and one of its commands")
+    command("version", f"{_HERE}.about:run_version", cloud=False)
