@@ -21,10 +21,10 @@ from typing import Any
 from openstack_prep.base.errors import LeaseHeld
 from openstack_prep.base.given_file import MIB, read_text
 from openstack_prep.base.private_file import make_private_folder
+from openstack_prep.base.state_folder import folder
 from openstack_prep.cloud import lease
 from openstack_prep.fleet.file.fields import Fleet
 from openstack_prep.fleet.order import Order, TargetOutcome, TargetStatus
-from openstack_prep.reports.last_run import folder
 
 FORMAT = 1
 LATEST = timedelta(days=1)

@@ -1,7 +1,6 @@
 """The requests of the last runs, each run in a private file of its own, for a support bundle.
 
-The files are below XDG_STATE_HOME, or ~/.local/state (XDG Base Directory Specification 0.8), and bounded in number and
-size. A log that cannot be written never stops a run.
+The files are bounded in number and size. A log that cannot be written never stops a run.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import Any
 
 from openstack_prep.base.given_file import MIB, read_text
 from openstack_prep.base.private_file import make_private_folder
+from openstack_prep.base.state_folder import SWITCH, folder, is_off
 from openstack_prep.cloud.request_log import NAME
 from openstack_prep.version import __version__
 
@@ -24,8 +24,6 @@ KEPT = 10
 """Runs."""
 MOST = 20_000
 """Requests per run."""
-SWITCH = "OPENSTACK_PREP_REQUEST_LOG"
-"""The environment variable that turns the log off, by the value ``off``."""
 PATTERN = "requests-*.jsonl"
 EXAMINING = ("plan", "audit", "check", "verify", "exposures show", "rke mesh")
 """Commands whose exit code says what they have found."""
@@ -36,19 +34,13 @@ CodeOf = Callable[[Exception | KeyboardInterrupt], int]
 _log = logging.getLogger(__name__)
 
 
-def folder() -> Path:
-    """Return the folder of the files; raises RuntimeError if there is no home."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(state) if os.path.isabs(state) else Path.home() / ".local/state") / "openstack-prep"
-
-
 @contextlib.contextmanager
 def recorded(command: str, code_of: CodeOf) -> Iterator[Callable[[int], None]]:
     """Keep the requests of the block, which is a run of a command.
 
     Call what this yields with the exit code; ``code_of`` returns that of an exception.
     """
-    if os.environ.get(SWITCH) == "off":
+    if is_off():
         yield lambda code: None
         return
     logger, file = logging.getLogger(NAME), _File(command)

@@ -24,6 +24,7 @@ from openstack_prep.spec import Spec
 from openstack_prep.spec.resolution import list_warnings
 from openstack_prep.verbs import entries, exclusion, quotas, rights, scan
 from openstack_prep.verbs.opening import LivePlan, Progress, Wanted, no_progress, open_run, refuse_no_cloud
+from openstack_prep.verbs.refused_steps import RefusedSteps
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -94,6 +95,7 @@ def plan(
     made = exclusion.attempt(run, seen, "apply", make)
     warnings = (*spec.warnings, *list_warnings(spec), *rights.doubtful(cloud, made, spec.clouds, run), *made.warnings)
     warnings = (*warnings, *entries.list_warnings(cloud, made, spec), *_plan_warnings(run, made, spec))
+    warnings = (*warnings, *RefusedSteps(cloud).standing(made))
     made = replace(made, allow_replace=allow_replace, adopt=adopt, warnings=warnings)
     return LivePlan.of(made, wanted=spec, run=run, lease=seen)
 
@@ -195,7 +197,14 @@ def apply(
 
     def execute(chosen: LivePlan) -> Report:
         chosen.run.progress = progress
-        return executor.execute(chosen, chosen.run, jobs=jobs, tell=tell)
+        refused = RefusedSteps(cloud)
+
+        def note(event: Event) -> None:
+            if event.result is not None:
+                refused.note(event.result, chosen)
+            tell(event)
+
+        return executor.execute(chosen, chosen.run, jobs=jobs, tell=note)
 
     return exclusion.carry_out(wanted, current=_is_current, again=again, execute=execute, timeout=lock_timeout)
 

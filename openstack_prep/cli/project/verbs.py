@@ -17,6 +17,7 @@ from openstack_prep.cli.spec import no_garbage
 from openstack_prep.core import text
 from openstack_prep.spec.targets import limit_to
 from openstack_prep.verbs import api, rights
+from openstack_prep.verbs.refused_steps import RefusedSteps
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -156,6 +157,8 @@ def show_spec(options: argparse.Namespace) -> int:
         found = api.show(cloud, spec, jobs=options.jobs)
     if options.reveal is not None:
         return _reveal(options, found)
+    for warning in RefusedSteps(cloud).recorded(found):
+        warn(warning)
     data = {str(key): text.observed_data(each) for key, each in found.items()}
     print_result(options, text.observed_table(found, style_of(options, sys.stdout)), data)
     return 0

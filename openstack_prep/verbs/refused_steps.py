@@ -1,0 +1,162 @@
+"""Steps that services have refused, kept in files so that the next plan names them: nobody is surprised twice.
+
+One private file per step, ``refused-DIGEST.json`` beside the log of requests (``reports/last_run.py``), written when
+the step fails, so that a killed run leaves it as well, and deleted when a run has found the step done. The name is a
+digest of the cloud, of who acts with which roles, and of the resource; of two runs at once the last one writes it.
+
+A record stands while the step would send the same again: while the spec declares the same fields of the resource and of
+what it needs, and one of the fields that were sent is still to be sent. What each plan compares itself is not recorded:
+quotas that it reads, and resources that were not found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openstack_prep.base import state_folder
+from openstack_prep.base.errors import CloudError, LoginBlocked, NotFound, Overtaken, PrepError, QuotaExceeded
+from openstack_prep.base.private_file import make_private_folder, write_private
+from openstack_prep.cloud.no_cloud import NoCloud
+from openstack_prep.core.model import Action, Key, Resource, Result, Status, Step
+from openstack_prep.core.resource import NeedsQuota, supports
+from openstack_prep.core.text import plain
+from openstack_prep.core.twin import Twin
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.core.plan import Plan
+
+PATTERN = "refused-*.json"
+KEPT = 100
+"""Records; the oldest are deleted."""
+PASSING = (401, 408, 412, 429)
+"""Answers that say nothing about what was sent: a login, too slow, changed by others since, too many requests."""
+_log = logging.getLogger(__name__)
+
+
+class RefusedSteps:
+    """The records of what a connection was refused; the folder is listed once."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = own = cloud.own
+        self._names: set[str] = set()
+        self._identity: list[object] = []
+        if not isinstance(own, NoCloud):
+            who = [own.user_id, own.project_id, own.application_credential_id, sorted(own.roles)]
+            self._identity = [own.auth_url, own.region, *who]
+            with contextlib.suppress(OSError, RuntimeError):  # nothing is kept where no folder can be
+                self._names = {each.name for each in state_folder.folder().glob(PATTERN)}
+
+    def recorded(self, keys: Iterable[Key]) -> Iterator[str]:
+        """Yield what was refused of some resources, with the file that says so."""
+        for key in keys if self._names else ():
+            if found := self._read(key):
+                yield _sentence(key, found, self._path(key))
+
+    def standing(self, plan: Plan) -> Iterator[str]:
+        """Yield what a plan would send again, unless it refuses the step itself."""
+        refused = {key for each in plan.refusals for key in each.keys}
+        steps = {each.key: each for each in plan} if self._names else {}
+        for step in plan.pending if self._names else ():
+            if step.key not in refused and _is_recorded(step) and (found := self._read(step.key)):
+                same = found["declared"] == _declared(step, steps)
+                if same and not set(found["fields"]).isdisjoint(_fields(step)):
+                    yield _sentence(step.key, found, self._path(step.key))
+
+    def note(self, result: Result, plan: Plan) -> None:
+        """Record that a step was refused, or delete the record of one that is done."""
+        step = result.step
+        try:
+            path = self._path(step.key)
+            if result.status is Status.DONE and path.name in self._names:
+                path.unlink(missing_ok=True)
+            elif _is_refusal(result) and not state_folder.is_off():
+                self._write(path, result, plan)
+        except (OSError, RuntimeError, PrepError) as error:
+            _log.warning("the next plan will not name that %s was refused: %s", step, error)
+
+    def _write(self, path: Path, result: Result, plan: Plan) -> None:
+        error, step = result.error, result.step
+        data = {
+            "refused": datetime.now(UTC).isoformat(timespec="seconds"),
+            "spec": plan.spec,
+            "resource": step.key.qualified,
+            "cloud": self._cloud.auth_url,
+            "user": self._cloud.user[0],
+            "status": getattr(error, "status", None),
+            "reason": str(error),
+            "fields": sorted(_fields(step)),
+            "declared": _declared(step, {each.key: each for each in plan}),
+        }
+        make_private_folder(path.parent)
+        write_private(path, json.dumps(data, indent=1))
+        by_age = sorted(path.parent.glob(PATTERN), key=lambda each: each.stat().st_mtime)
+        for old in by_age[:-KEPT]:
+            old.unlink(missing_ok=True)
+
+    def _path(self, key: Key) -> Path:
+        digest = _digest([*self._identity, key.kind, key.name, *key.scope])
+        return state_folder.folder() / PATTERN.replace("*", digest[:32])
+
+    def _read(self, key: Key) -> Mapping[str, Any] | None:
+        path = self._path(key)
+        if path.name not in self._names:
+            return None
+        try:
+            found = json.loads(path.read_text())
+            datetime.fromisoformat(found["refused"])
+            return {name: found[name] for name in ("refused", "reason", "fields", "declared")}
+        except FileNotFoundError:  # a run beside this one has done the step
+            return None
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            _log.warning("%s cannot be read: %r; delete it", path, error)
+            return None
+
+
+def _is_recorded(step: Step) -> bool:
+    return step.action is not Action.DELETE and not isinstance(step.resource, Twin)
+
+
+def _is_refusal(result: Result) -> bool:
+    """Whether a service has refused what the spec declares, for a reason that no plan reads from the cloud."""
+    error = result.error
+    if not isinstance(error, CloudError) or error.status is None or not _is_recorded(result.step):
+        return False
+    if isinstance(error, LoginBlocked | Overtaken) or (isinstance(error, NotFound) and error.of_resource):
+        return False
+    if isinstance(error, QuotaExceeded) and supports(result.step.resource, NeedsQuota):
+        return False
+    return error.status in range(400, 500) and error.status not in PASSING
+
+
+def _fields(step: Step) -> frozenset[str]:
+    """Return the fields that a step sends."""
+    if step.action in (Action.CREATE, Action.REPLACE):
+        return frozenset(("", *step.resource.desired()))  # "" for a resource without fields
+    return frozenset(each.field for each in step.changes)
+
+
+def _declared(step: Step, steps: Mapping[Key, Step]) -> str:
+    """Return a digest of what the spec declares of a resource and of what it needs, without secrets."""
+    needed = [steps[key].resource for key in sorted(step.needs) if key in steps]
+    return _digest([[str(each.key), plain(_values(each))] for each in (step.resource, *needed)])
+
+
+def _values(resource: Resource) -> Mapping[str, object]:
+    return {} if isinstance(resource, Twin) else resource.desired()
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _sentence(key: Key, found: Mapping[str, Any], path: Path) -> str:
+    when = datetime.fromisoformat(found["refused"]).astimezone()
+    return f"{key}: was refused on {when:%Y-%m-%d %H:%M}: {found['reason']}; apply tries it again (recorded in {path})"
