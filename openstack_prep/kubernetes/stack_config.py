@@ -25,8 +25,8 @@ from openstack_prep.kubernetes.rke2 import NO_PODS
 from openstack_prep.kubernetes.rke2_rules import document_faults, revealed
 from openstack_prep.resources.addresses.node_addresses import DeclaredAddresses
 from openstack_prep.resources.addresses.stack_addresses import extra_findings
-from openstack_prep.resources.heat.heat_flow import TRUTH, Conditions
-from openstack_prep.resources.heat.heat_parameters import mapping_of
+from openstack_prep.resources.heat.flow import TRUTH, Conditions
+from openstack_prep.resources.heat.parameters import mapping_of
 
 if TYPE_CHECKING:
     from openstack_prep.resources.orchestration.stack import Stack

@@ -108,7 +108,7 @@ EXTENSION = Extension(
         ),
         Scan(f"{_HERE}.dns.recordset:Recordset", tagged=f"{_HERE}.dns.recordsets:has_tagged"),
         Scan(f"{_HERE}.storage.object_store:ObjectStore", has_tag=False),
-        Scan(f"{_HERE}.orchestration.stack:Stack", tagged=f"{_HERE}.heat.heat_list:has_tagged"),
+        Scan(f"{_HERE}.orchestration.stack:Stack", tagged=f"{_HERE}.heat.stacks:has_tagged"),
         Scan(
             f"{_HERE}.credentials.application_credential:ApplicationCredential",
             tagged=f"{_HERE}.credentials.credential_record:has_tagged",

@@ -24,7 +24,7 @@ from openstack_prep.resources.cascades.project import ProjectScope, servers, vol
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, ProjectRecord, foreign_tags
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import is_made_by_neutron
-from openstack_prep.resources.orchestration.stack_record import StackRecord
+from openstack_prep.resources.orchestration.record import StackRecord
 from openstack_prep.spec import spec_of
 from openstack_prep.spec.sections import all_fields, section_of
 from openstack_prep.spec.substitution import escape, has_reference_in_key

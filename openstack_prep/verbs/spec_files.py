@@ -27,7 +27,7 @@ from openstack_prep.base.fields import file_path
 from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import map_texts
-from openstack_prep.resources.heat.heat_package import SHIPPED, Package
+from openstack_prep.resources.heat.package import SHIPPED, Package
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.orchestration.stack import Stack
 

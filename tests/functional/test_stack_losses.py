@@ -15,7 +15,7 @@ import pytest
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.core.model import Status
 from openstack_prep.resources.compute.flavor import Flavor
-from openstack_prep.resources.heat import heat_events, heat_servers
+from openstack_prep.resources.heat import operation
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.stack import Stack
@@ -219,8 +219,8 @@ def test_a_resize_that_no_host_can_hold_ends_with_the_reason_of_nova(
     lab: Lab, tmp_path: Path, images: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Heat would wait until the stack's timeout; the server runs on, and the next update resizes it."""
-    monkeypatch.setattr(heat_events, "PATIENCE", 3.0)
-    monkeypatch.setattr(heat_servers, "EVERY", 3.0)
+    monkeypatch.setattr(operation, "PATIENCE", 3.0)
+    monkeypatch.setattr(operation, "EVERY", 3.0)
     lab.apply(group(tmp_path, "", image=images[0]))
     ((before, server),) = servers(lab).items()
     huge = Flavor(name=f"losses-{secrets.token_hex(3)}", vcpus=1, ram=1024, disk=4_000_000)

@@ -16,8 +16,8 @@ import pytest
 
 from openstack_prep.base.secret import Secret
 from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.orchestration.record import StackRecord
 from openstack_prep.resources.orchestration.stack import Stack
-from openstack_prep.resources.orchestration.stack_record import StackRecord
 from tests.functional.conftest import Prep
 from tests.functional.lab import Lab
 

@@ -28,8 +28,8 @@ from openstack_prep.resources.addresses.node_addresses import (
     without_pairs,
 )
 from openstack_prep.resources.addresses.stack_addresses import EXTRA, api_holders, decides_itself, network_of, readable
-from openstack_prep.resources.heat.heat_package import SHIPPED
-from openstack_prep.resources.heat.heat_parameters import items
+from openstack_prep.resources.heat.package import SHIPPED
+from openstack_prep.resources.heat.parameters import items
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NetworkRecord, PortRecord, SubnetRecord
 from openstack_prep.resources.network.subnet import Subnet

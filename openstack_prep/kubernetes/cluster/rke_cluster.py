@@ -30,13 +30,12 @@ from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.kubernetes.networks import Taken
 from openstack_prep.kubernetes.nodes import groups
 from openstack_prep.resources.files.marked_files import MarkedFiles, documents
+from openstack_prep.resources.heat.stacks import Outputs, read_outputs
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.orchestration import stack_outputs
 from openstack_prep.resources.orchestration.existing import Existing
-from openstack_prep.resources.orchestration.stack_inputs import StackValues
-from openstack_prep.resources.orchestration.stack_outputs import Outputs
-from openstack_prep.resources.orchestration.stack_record import StackRecord
+from openstack_prep.resources.orchestration.inputs import StackValues
+from openstack_prep.resources.orchestration.record import StackRecord
 
 # --- hint -------------------------------------------------------------------------------------
 
@@ -237,7 +236,7 @@ class RkeCluster(RkeFields):
         return MarkedFiles(Path(self.directory), head, is_ours=partial(home.owns_file, run))
 
     def _outputs(self, run: CloudRun) -> Outputs | None:
-        return stack_outputs.read(run, self.owner, self.stack)
+        return read_outputs(run, self.owner, self.stack)
 
     def find_one(self, run: CloudRun) -> Observed | None:
         files = self.files(run)

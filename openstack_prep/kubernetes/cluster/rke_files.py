@@ -29,8 +29,8 @@ from openstack_prep.kubernetes.metallb import MetalLB
 from openstack_prep.kubernetes.model import NodeGroup, Role
 from openstack_prep.kubernetes.nodes import Machine, nodes_of, taint_warning, unmatched
 from openstack_prep.kubernetes.service_pools import Addresses, ServicePool, ranges
-from openstack_prep.resources.heat.heat_parameters import items
-from openstack_prep.resources.orchestration.stack_outputs import Outputs
+from openstack_prep.resources.heat.parameters import items
+from openstack_prep.resources.heat.stacks import Outputs
 
 # --- addon ------------------------------------------------------------------------------------
 

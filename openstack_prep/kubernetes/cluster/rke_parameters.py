@@ -20,9 +20,9 @@ from openstack_prep.kubernetes.keys.schema import SECRET, TEXT, URL_USER, hide_s
 from openstack_prep.kubernetes.model import Node
 from openstack_prep.kubernetes.networks import split
 from openstack_prep.kubernetes.nodes import nodes_of, unmatched
-from openstack_prep.resources.heat.heat_flow import TRUTH
-from openstack_prep.resources.heat.heat_parameters import items, mapping_of
-from openstack_prep.resources.orchestration.stack_inputs import StackValues
+from openstack_prep.resources.heat.flow import TRUTH
+from openstack_prep.resources.heat.parameters import items, mapping_of
+from openstack_prep.resources.orchestration.inputs import StackValues
 
 KEYS = {"profile": "profile", "ingress-controller": "ingress_controller"}
 """Keys of config that are such parameters: by the profile, the template also sets up the host."""

@@ -24,11 +24,11 @@ from openstack_prep.kubernetes.model import ClusterName, KubernetesCluster
 from openstack_prep.kubernetes.networks import ClusterNetworks, Taken
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.node_addresses import DeclaredAddresses
-from openstack_prep.resources.heat.heat_package import Package
-from openstack_prep.resources.heat.heat_parameters import items
+from openstack_prep.resources.heat.package import Package
+from openstack_prep.resources.heat.parameters import items
 from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.orchestration.inputs import OnStack
 from openstack_prep.resources.orchestration.stack import Stack
-from openstack_prep.resources.orchestration.stack_inputs import OnStack
 
 NETWORKS = ("cluster_cidr", "service_cidr")
 PARAMETERS = {

@@ -23,9 +23,9 @@ from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 from openstack_prep.kubernetes.convert.versions import minor_of
 from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.resources.files.marked_files import documents as read_documents
-from openstack_prep.resources.heat.heat_flow import TRUTH
-from openstack_prep.resources.heat.heat_parameters import items
-from openstack_prep.resources.orchestration.stack_record import StackRecord
+from openstack_prep.resources.heat.flow import TRUTH
+from openstack_prep.resources.heat.parameters import items
+from openstack_prep.resources.orchestration.record import StackRecord
 
 FILE = "upgrade.yaml"
 IMAGE = "rancher/rke2-upgrade"

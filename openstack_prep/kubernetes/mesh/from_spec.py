@@ -18,14 +18,13 @@ from openstack_prep.kubernetes.mesh.view import VisibleNetworks, read
 from openstack_prep.kubernetes.nodes import nodes_of
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.heat.stacks import Outputs, read_outputs, servers_of
 from openstack_prep.resources.lists.neutron_records import AddressPair, GroupRecord, PortRecord, RuleRecord
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.security_group import SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import SELF
-from openstack_prep.resources.orchestration import stack_outputs
 from openstack_prep.resources.orchestration.existing import Existing
 from openstack_prep.resources.orchestration.stack import Stack
-from openstack_prep.resources.orchestration.stack_outputs import Outputs, servers_of
 
 # --- declaration ------------------------------------------------------------------------------
 
@@ -139,7 +138,7 @@ class ClusterNodes:
 
 
 def _read_nodes(run: CloudRun, resources: Sequence[Resource], cluster: RkeCluster, path: str) -> ClusterNodes:
-    outputs = stack_outputs.read(run, cluster.owner, cluster.stack)
+    outputs = read_outputs(run, cluster.owner, cluster.stack)
     project_id = run.find_project_id(cluster.owner)
     ports = ports_of(run, project_id)
     if outputs is None or not outputs.settled:

@@ -28,7 +28,7 @@ from openstack_prep.core.text import counted
 from openstack_prep.resources.addresses import port_pairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.port_pairs import Pair, PortShares, Share, recorded_pairs
-from openstack_prep.resources.heat.heat_list import stack_names
+from openstack_prep.resources.heat.stacks import ports_in, servers_of, stack_names
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
@@ -39,7 +39,6 @@ from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.port_addresses import multicast_mistakes, multicast_obstacle, unchecked_pairs
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.orchestration.existing import Existing
-from openstack_prep.resources.orchestration.stack_outputs import ports_in, servers_of
 
 # --- the selection of ports in a project: by name, by tag, by cluster, by stack, or by security group ---
 #

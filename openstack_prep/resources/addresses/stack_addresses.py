@@ -16,9 +16,9 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
 from openstack_prep.resources.addresses.node_addresses import OTHERS, DeclaredAddresses, Finding, HeldRange
-from openstack_prep.resources.heat.heat_flow import PARAMETERS
-from openstack_prep.resources.heat.heat_package import SHIPPED
-from openstack_prep.resources.heat.heat_parameters import items
+from openstack_prep.resources.heat.flow import PARAMETERS
+from openstack_prep.resources.heat.package import SHIPPED
+from openstack_prep.resources.heat.parameters import items
 from openstack_prep.resources.orchestration.stack import Stack
 
 API, EXTRA = "api_address", "extra_addresses"

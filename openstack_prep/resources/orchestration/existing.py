@@ -12,8 +12,8 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed
 from openstack_prep.core.resource import BareReference
-from openstack_prep.resources.heat.heat_list import stack_names, stack_of
-from openstack_prep.resources.heat.heat_parameters import Kind
+from openstack_prep.resources.heat.parameters import Kind
+from openstack_prep.resources.heat.stacks import stack_names, stack_of
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 

@@ -21,22 +21,18 @@ from openstack_prep.core.model import COPIED, Change, Context, Key, Observed, Ow
 from openstack_prep.core.resource import LeavesContent
 from openstack_prep.core.text import counted
 from openstack_prep.resources.compute.quota import Quota
-from openstack_prep.resources.heat import heat_outputs
-from openstack_prep.resources.heat.heat import SERVER, VOLUME, HeatResource, HeatStack
-from openstack_prep.resources.heat.heat_events import Signals, Waiting, in_progress
-from openstack_prep.resources.heat.heat_flow import Flow, list_kept
-from openstack_prep.resources.heat.heat_groups import Effect
-from openstack_prep.resources.heat.heat_list import stack_of, stacks_of
-from openstack_prep.resources.heat.heat_package import Package, digest
-from openstack_prep.resources.heat.heat_places import ResourceTypes
-from openstack_prep.resources.heat.heat_preview import Refused, preview_update
-from openstack_prep.resources.heat.heat_servers import ServerActions
+from openstack_prep.resources.heat.flow import Flow, list_kept
+from openstack_prep.resources.heat.operation import ResourceTypes, ServerActions, Signals, Waiting, in_progress
+from openstack_prep.resources.heat.package import Package, digest
+from openstack_prep.resources.heat.preview import Effect, Refused, preview_update
+from openstack_prep.resources.heat.secret_outputs import looks_secret
+from openstack_prep.resources.heat.stacks import SERVER, VOLUME, HeatResource, HeatStack, stack_of, stacks_of
 from openstack_prep.resources.image.glance import ID, NAME, SPEC
-from openstack_prep.resources.orchestration import stack_checks
-from openstack_prep.resources.orchestration.stack_checks import QuotaCheck
-from openstack_prep.resources.orchestration.stack_inputs import Inputs, StackNeighbours
-from openstack_prep.resources.orchestration.stack_losses import StackLosses, taken_by_update
-from openstack_prep.resources.orchestration.stack_record import PENDING, StackRecord
+from openstack_prep.resources.orchestration import checks
+from openstack_prep.resources.orchestration.checks import QuotaCheck
+from openstack_prep.resources.orchestration.inputs import Inputs, StackNeighbours
+from openstack_prep.resources.orchestration.losses import StackLosses, taken_by_update
+from openstack_prep.resources.orchestration.record import PENDING, StackRecord
 
 COMPARED = ("template", "parameters", "environment", "tags", "status")
 DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
@@ -73,7 +69,7 @@ class Stack(Inputs, LeavesContent):
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         resolved = self.resolve(context)[0]
         assert isinstance(resolved, Stack)
-        return stack_checks.declared(resolved)
+        return checks.declared(resolved)
 
     def list_warnings(self, context: Context) -> Iterable[str]:
         if not isinstance(self.package, Package):
@@ -82,8 +78,8 @@ class Stack(Inputs, LeavesContent):
         if not images:
             known = self._with_values(context)
             images = known._list_secrets_images(self._comes_after(context), for_apply=False)
-        yield from stack_checks.list_shown(known, self.package, images)
-        yield from stack_checks.list_unset(known)
+        yield from checks.list_shown(known, self.package, images)
+        yield from checks.list_unset(known)
 
     def _with_values(self, context: Context) -> Stack:
         """Return the stack with what other resources of the spec provide for its parameters."""
@@ -211,7 +207,7 @@ class Stack(Inputs, LeavesContent):
             name: Secret(text)
             for name, text in texts.items()
             if values[name] is not None
-            and (self.is_secret_output(name) or heat_outputs.is_form(text) or secret_forms.contains(text, known))
+            and (self.is_secret_output(name) or looks_secret(text) or secret_forms.contains(text, known))
         }
         return dict(sorted((texts | dict.fromkeys(private, HIDDEN)).items())), private
 
@@ -225,7 +221,7 @@ class Stack(Inputs, LeavesContent):
             yield f"capacity for {counted(number, 'server')}"
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
-        yield from stack_checks.against(self, run, observed)
+        yield from checks.against(self, run, observed)
         yield from QuotaCheck.of(run, self.owner).shortages(run, self)
         yield from QuotaCheck.of(run, self.owner).lack_of_room(run, self)
 
@@ -243,7 +239,7 @@ class Stack(Inputs, LeavesContent):
         return observed.record_as(StackRecord).taken
 
     def list_losses(self, observed: Observed) -> Iterable[Loss]:
-        return stack_checks.list_losses(self, observed)
+        return checks.list_losses(self, observed)
 
     def update_effects(self, observed: Observed) -> UpdateEffects | None:
         return observed.record_as(StackRecord).effects

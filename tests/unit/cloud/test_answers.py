@@ -12,7 +12,7 @@ import yaml
 from openstack_prep.base.errors import CloudError
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.resources.heat.heat import HeatStack
+from openstack_prep.resources.heat.stacks import HeatStack
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, token
 from tests.unit.texts import Wording
 

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.resources.heat import heat_package
+from openstack_prep.resources.heat.package import read_package
+from openstack_prep.resources.orchestration import inputs
 from openstack_prep.spec import load_spec
 from openstack_prep.spec.resolution import list_warnings, refuse_mistakes
 
@@ -58,7 +59,7 @@ TAINTED = {"node-taint": ["CriticalAddonsOnly=true:NoExecute"]}
 NO_EFFECT, EVERY_NODE = "server_taint", "every node"
 
 
-read_template = cache(heat_package.read)
+read_template = cache(read_package)
 """The shipped template is parsed once, because that is most of the time of a spec."""
 
 
@@ -82,7 +83,7 @@ def test_taints_of_a_stack_without_a_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameters: dict[str, object], warning: str | None
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(heat_package, "read", read_template)
+    monkeypatch.setattr(inputs, "read_package", read_template)
     (stack,) = yaml.safe_load(SPEC)["stacks"]
     stack |= {"template": "shipped:rke2-cluster.yaml", "parameters": stack["parameters"] | parameters}
     assert [each.startswith(str(warning)) for each in warned([stack])] == [True] * bool(warning)
@@ -185,7 +186,7 @@ def test_further_files_of_nodes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files_of_nodes: dict[str, object], valid: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(heat_package, "read", read_template)
+    monkeypatch.setattr(inputs, "read_package", read_template)
     (stack,) = yaml.safe_load(SPEC)["stacks"]
     stack |= {"template": "shipped:rke2-cluster.yaml"}
     stack["parameters"] |= {"extra_files": files_of_nodes}
@@ -203,7 +204,7 @@ def test_further_files_that_may_leave_too_little_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, warned: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(heat_package, "read", read_template)
+    monkeypatch.setattr(inputs, "read_package", read_template)
     (stack,) = yaml.safe_load(SPEC)["stacks"]
     stack |= {"template": "shipped:rke2-cluster.yaml"}
     stack["parameters"] |= {"extra_files": {"/etc/ssl/bundle.pem": "x" * size}}

@@ -20,7 +20,8 @@ from openstack_prep.kubernetes.keys.schema import load_schema
 from openstack_prep.kubernetes.model import NodeGroup, Registry, with_secrets
 from openstack_prep.kubernetes.rke2 import NO_PODS
 from openstack_prep.kubernetes.rke2_rules import document_faults
-from openstack_prep.resources.heat import heat_package
+from openstack_prep.resources.heat.package import read_package
+from openstack_prep.resources.orchestration import inputs
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec
 from openstack_prep.spec.resolution import refuse_mistakes
@@ -38,10 +39,10 @@ SERVERS = NodeGroup(nodes="0-2", roles=MASTER)
 @pytest.fixture(autouse=True)
 def template(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parse the shipped template once, because that is most of the time of a test."""
-    monkeypatch.setattr(heat_package, "read", read_template)
+    monkeypatch.setattr(inputs, "read_package", read_template)
 
 
-read_template = cache(heat_package.read)
+read_template = cache(read_package)
 
 
 def stack(**parameters: Any) -> Stack:

@@ -18,7 +18,7 @@ from openstack_prep.kubernetes.cluster.rke_upgrade import (
     version_in,
 )
 from openstack_prep.kubernetes.model import NodeGroup, Registry
-from openstack_prep.resources.heat.heat_groups import Effect
+from openstack_prep.resources.heat.preview import Effect
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec.targets import NoCloud
 from tests.unit.conftest import resolved

@@ -12,7 +12,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.resources.compute import capacity
 from openstack_prep.resources.compute.capacity import ServerDemand
 from openstack_prep.resources.lists.nova_records import FlavorRecord
-from openstack_prep.resources.orchestration.stack_checks import new_servers, wants
+from openstack_prep.resources.orchestration.checks import new_servers, wants
 from tests.unit.conftest import IDENTITY, connection, token
 
 PLACEMENT = "http://placement"

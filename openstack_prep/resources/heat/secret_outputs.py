@@ -1,0 +1,155 @@
+"""Which outputs of a stack are secrets: by what the template makes them of, by name, and by form.
+
+A doubtful output counts as a secret, because a plan and a report are for many eyes, and somebody who needs the value
+can ask for it. Source: Heat 27.0.0, engine/resources (attributes of the types below).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+
+import yaml
+
+from openstack_prep.base.raw import Raw
+from openstack_prep.resources.heat.flow import Flow, ValueUse
+from openstack_prep.resources.heat.package import Package, hidden_in
+
+ALL: frozenset[str] = frozenset()
+SECRET_ATTRIBUTES: Mapping[str, frozenset[str]] = {
+    "AWS::CloudFormation::WaitConditionHandle": ALL,
+    "AWS::IAM::AccessKey": frozenset({"SecretAccessKey"}),
+    "OS::Barbican::CertificateContainer": ALL,
+    "OS::Barbican::GenericContainer": ALL,
+    "OS::Barbican::Order": ALL,
+    "OS::Barbican::RSAContainer": ALL,
+    "OS::Barbican::Secret": ALL,
+    "OS::Heat::RandomString": ALL,
+    "OS::Heat::SoftwareDeployment": ALL,
+    "OS::Heat::SoftwareDeploymentGroup": ALL,
+    "OS::Heat::StructuredDeployment": ALL,
+    "OS::Heat::StructuredDeploymentGroup": ALL,
+    "OS::Heat::SwiftSignal": ALL,
+    "OS::Heat::SwiftSignalHandle": ALL,
+    "OS::Heat::UpdateWaitConditionHandle": ALL,
+    "OS::Heat::WaitCondition": ALL,
+    "OS::Heat::WaitConditionHandle": ALL,
+    "OS::Nova::KeyPair": frozenset({"private_key", "show"}),
+    "OS::Nova::Server": frozenset({"console_urls", "os_collect_config", "show"}),
+    "OS::Zaqar::SignedQueueURL": ALL,
+}
+"""Attributes that are secrets, or contain what servers have sent; ALL: each one, and the resource as a whole."""
+UNSEEN = {"OS::Nova::Server": ("admin_pass", "personality", "user_data")}
+"""Properties that no other attribute of a resource is made of (Heat 27.0.0, nova/server.py, attributes_schema)."""
+MEMBERS = {
+    "OS::Heat::AutoScalingGroup": "resource",
+    "OS::Heat::InstanceGroup": "resource",
+    "OS::Heat::ResourceGroup": "resource_def",
+}
+"""The property of a group that defines its members."""
+NAME = re.compile(
+    r"(.*[\W_])?(pass(word|wd|phrase|code)?|secrets?|tokens?|credentials?|kube_?config|clouds_?yaml|rc_?file"
+    r"|(private|secret|access|api|client|encryption|ssh|signing|host|tls|account|join|temp_?url)_?keys?|keys?)",
+    re.IGNORECASE,
+)
+"""Names of secrets, not those that only begin with such a word, such as kubeconfig_hint."""
+PUBLIC = re.compile(r"(.*[\W_])?public_?keys?", re.IGNORECASE)
+FORM = re.compile(
+    r"PRIVATE KEY-----|client-key-data|client-key\b|\bx-auth-token\b|://[^/\s:@]+:[^/\s@]+@"
+    r"|[\"']?\b(password|passwd|secret|token|[a-z_]+_secret)\b[\"']?\s*[:=]\s*[\"']?[^\s<\"'{][^\s\"']{5,}"
+    r"|[?&](temp_url_sig|signature|x-amz-signature|token|sig)=",
+    re.IGNORECASE,
+)
+"""Texts with a secret: keys, kubeconfigs, logins in URLs, settings."""
+CODED = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
+MOST = 5
+"""Nesting of templates and of base64 that is looked into."""
+
+
+def secret_outputs(package: Package) -> frozenset[str]:
+    """Return the outputs of a template that are made of secrets, or have the name of one."""
+    registry = package.environment.get("resource_registry") or {}
+    return _outputs(package.template, package.files, registry, MOST)
+
+
+def _outputs(template: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> frozenset[str]:
+    flow = _flow(template, files, registry, depth)
+    hidden = hidden_in(template)
+
+    def is_secret(name: str) -> bool:
+        if is_secret_name(name) or flow.into_output(name) & hidden:
+            return True
+        uses = flow.uses_of_output(name)
+        return any(_is_source(use, flow.resources, files, registry, depth) for use in uses)
+
+    return frozenset(filter(is_secret, flow.outputs))
+
+
+def _flow(template: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> Flow:
+    """Return the flow of a template, which knows of what attributes of servers and of nested templates are made."""
+
+    def narrow(use: ValueUse, definition: Raw) -> object:
+        member, attribute = _member(use, definition)
+        kind, properties = str(member.get("type")), member.get("properties") or {}
+        kind = str(registry.get(kind, kind))
+        if kind in UNSEEN:
+            return {name: each for name, each in properties.items() if name not in UNSEEN[kind]}
+        text = files.get(kind)
+        nested: Raw = (yaml.safe_load(text) or {}) if text is not None and depth > 0 else {}
+        if attribute not in (nested.get("outputs") or {}):
+            return definition
+        names = _flow(nested, files, registry, depth - 1).into_output(attribute)
+        return {name: each for name, each in properties.items() if name in names}
+
+    return Flow(template, narrow=narrow)
+
+
+def _member(use: ValueUse, definition: Raw) -> tuple[Raw, str]:
+    """Return a resource, or the definition of the members of a group, and the attribute that is taken from it."""
+    inner, attribute = MEMBERS.get(str(definition.get("type"))), use.attribute
+    if inner is None:
+        return definition, attribute
+    if attribute.startswith(("resource.", "attributes")):  # of one member, or a mapping of all
+        attribute = attribute.partition(".")[2].partition(".")[2]
+    return (definition.get("properties") or {}).get(inner) or {}, attribute
+
+
+def _is_source(use: ValueUse, resources: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> bool:
+    """Whether what is taken from a resource is a secret."""
+    definition, attribute = _member(use, resources.get(use.name) or {})
+    kind = str(definition.get("type"))
+    kind = str(registry.get(kind, kind))
+    if kind in SECRET_ATTRIBUTES:
+        attributes = SECRET_ATTRIBUTES[kind]
+        return attributes is ALL or attribute in attributes
+    text = files.get(kind)
+    if text is None or use.by not in ("get_attr", "Fn::GetAtt"):
+        return False
+    if depth == 0:
+        return True
+    nested: Raw = yaml.safe_load(text) or {}
+    secret = _outputs(nested, files, registry, depth - 1)
+    return attribute in secret or bool(secret and attribute not in (nested.get("outputs") or {}))
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a name is that of a secret."""
+    return NAME.fullmatch(name) is not None and PUBLIC.fullmatch(name) is None
+
+
+def looks_secret(text: str, depth: int = MOST) -> bool:
+    """Whether a text contains a secret by its form, also in base64."""
+    if FORM.search(text):
+        return True
+    return depth > 0 and any(looks_secret(inner, depth - 1) for inner in _decoded(text))
+
+
+def _decoded(text: str) -> Iterator[str]:
+    for found in CODED.findall(text):
+        coded = found.rstrip("=").translate(str.maketrans("-_", "+/"))
+        try:
+            yield base64.b64decode(coded + "=" * (-len(coded) % 4), validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            continue

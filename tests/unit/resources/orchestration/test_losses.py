@@ -1,0 +1,145 @@
+"""What others have added to the resources of a stack, as opposed to what its template declares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.deletion_loss import DeletionLoss
+from openstack_prep.resources.heat.preview import MAYBE, Effect
+from openstack_prep.resources.heat.stacks import HeatStack
+from openstack_prep.resources.orchestration.losses import GROUP, StackLosses, taken_by_update
+from tests.unit.conftest import ENDPOINTS, subnet_row
+from tests.unit.resources.heat.test_stacks import PATH, resource
+
+NEUTRON = "http://neutron/v2.0"
+BARE: dict[str, Any] = dict.fromkeys(
+    ("protocol", "port_range_min", "port_range_max", "remote_ip_prefix", "remote_group_id", "remote_address_group_id")
+)
+PRESENT = {
+    "ssh": {"protocol": "tcp", "port_range_min": 22, "port_range_max": 22},
+    "ping": {"protocol": "icmp", "remote_ip_prefix": "10.1.2.3/24", "normalized_cidr": "10.1.2.0/24"},
+    "own": {"remote_group_id": "g1"},
+    "other": {"remote_group_id": "g2"},
+    "theirs": {"protocol": "tcp", "port_range_min": 99, "port_range_max": 99},
+    "egress": {"direction": "egress"},
+}
+DECLARED = [
+    {"protocol": "tcp", "port_range_min": "22", "port_range_max": 22},
+    {"protocol": "icmp", "remote_ip_prefix": "10.1.2.3/24"},
+    {"remote_mode": "remote_group_id"},
+    {"remote_mode": "remote_group_id", "remote_group_id": "g2"},
+]
+
+
+def rule(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    made = {"id": name, "direction": "ingress", "ethertype": "IPv4", "security_group_id": "g1", "project_id": "p"}
+    return {**BARE, **made, **fields}
+
+
+@pytest.mark.parametrize(
+    ("events", "found"),
+    [
+        ([{"id": "e2"}, {"id": "e1"}], {"theirs"}),
+        # Heat deletes old events: then nobody knows which rules are the template's
+        (None, {"ssh", "ping", "own", "other", "theirs"}),
+    ],
+)
+@pytest.mark.usefixtures("administrator")
+def test_rules_of_others_in_a_group(
+    run: CloudRun, services: requests_mock.Mocker, events: list[Any] | None, found: set[str]
+) -> None:
+    rules = [rule(name, fields) for name, fields in PRESENT.items()]
+    group = {"id": "g1", "name": "s-group", "project_id": "p", "security_group_rules": rules}
+    shown = f"{PATH}/resources/group/events"
+    services.get(f"{PATH}/resources", json={"resources": [resource("group", "OS::Neutron::SecurityGroup", "g1")]})
+    services.get(f"{PATH}/template", json={"resources": {"group": {}}})
+    error = {"code": 404, "error": {"message": "No events found for resource group", "type": "HTTPNotFound"}}
+    services.get(shown, **({"json": {"events": events}} if events else {"status_code": 404, "json": error}))
+    services.get(f"{shown}/e2", json={"event": {"resource_properties": {"rules": DECLARED}}})
+    services.get(f"{NEUTRON}/extensions", json={"extensions": []})
+    services.get(f"{NEUTRON}/security-groups?id=g1", json={"security_groups": [group]})
+    services.get(f"{NEUTRON}/security-group-rules?security_group_id=g1", json={"security_group_rules": rules})
+    services.get(f"{NEUTRON}/security-group-rules?remote_group_id=g1", json={"security_group_rules": []})
+    services.get(f"{NEUTRON}/rbac-policies", json={"rbac_policies": []})
+    stack = HeatStack(run.admin, "s", "root")
+    losses = StackLosses(run, stack).find()
+    assert {each.id for each in losses if isinstance(each, DeletionLoss)} == found
+    for verb in ("update", "delete", "replace", MAYBE):
+        taken = taken_by_update(run, stack, [Effect(verb, "group", GROUP)])
+        assert {each.id for each in taken if isinstance(each, DeletionLoss)} == found
+    assert not list(taken_by_update(run, stack, [Effect("add", "group", GROUP)]))
+
+
+@pytest.mark.usefixtures("administrator")
+def test_routes_of_others(run: CloudRun, services: requests_mock.Mocker) -> None:
+    """Of a router whose routes are one resource each."""
+    own, theirs = ({"destination": f"10.{n}.0.0/16", "nexthop": "10.0.0.5"} for n in (1, 2))
+    router = {"id": "r1", "name": "r", "project_id": "p", "external_gateway_info": None, "routes": [own, theirs]}
+    listed = [resource("r", "OS::Neutron::Router", "r1"), resource("to", "OS::Neutron::ExtraRoute", "r1:to")]
+    services.get(f"{PATH}/resources", json={"resources": listed})
+    services.get(f"{PATH}/template", json={"resources": {"r": {}, "to": {}}})
+    services.get(f"{PATH}/resources/to/events", json={"events": [{"id": "e1"}]})
+    services.get(f"{PATH}/resources/to/events/e1", json={"event": {"resource_properties": {**own, "router_id": "r1"}}})
+    services.get(f"{NEUTRON}/extensions", json={"extensions": []})
+    services.get(f"{NEUTRON}/routers?id=r1", json={"routers": [router]})
+    services.get(f"{NEUTRON}/ports", json={"ports": []})
+    losses = StackLosses(run, HeatStack(run.admin, "s", "root")).find()
+    assert [each.address for each in losses if isinstance(each, DeletionLoss)] == ["route/r1/10.2.0.0/16"]
+
+
+@pytest.mark.usefixtures("administrator")
+@pytest.mark.parametrize(
+    ("definition", "found"),
+    [
+        ({}, {("subnet/s1", "net"), ("server/v1", "group")}),
+        ({"deletion_policy": "Delete"}, {("subnet/s1", "net"), ("server/v1", "group")}),
+        ({"deletion_policy": "Retain"}, set()),
+        ({"external_id": "n1"}, set()),
+    ],
+)
+def test_networks_and_server_groups_unless_heat_keeps_them(
+    run: CloudRun, services: requests_mock.Mocker, definition: dict[str, str], found: set[tuple[str, str]]
+) -> None:
+    listed = [
+        resource("net", "OS::Neutron::Net", "n1"),
+        resource("group", "OS::Nova::ServerGroup", "g1"),
+        resource("node", "OS::Nova::Server", "v0"),
+    ]
+    services.get(f"{PATH}/resources", json={"resources": listed})
+    services.get(f"{PATH}/template", json={"resources": {"net": definition, "group": definition}})
+    services.get(f"{NEUTRON}/networks?id=n1", json={"networks": [{"id": "n1", "name": "net", "project_id": "p"}]})
+    services.get(f"{NEUTRON}/subnets?network_id=n1", json={"subnets": [subnet_row(id="s1")]})
+    services.get(
+        f"{ENDPOINTS['compute']}/servers/detail",
+        json={"servers": [{"id": "v0", "os-extended-volumes:volumes_attached": []}]},
+    )
+    members: dict[str, Any] = {"name": "g", "project_id": "p", "policy": "anti-affinity", "rules": {}}
+    groups = [{"id": "g1", "members": ["v0", "v1"], **members}, {"id": "g2", "members": ["v2"], **members}]
+    services.get(f"{ENDPOINTS['compute']}/os-server-groups", json={"server_groups": groups})
+    losses = StackLosses(run, HeatStack(run.admin, "s", "root")).find()
+    places = {(each.address, each.detail.split()[-1]) for each in losses if isinstance(each, DeletionLoss)}
+    assert places == found
+
+
+@pytest.mark.usefixtures("administrator")
+@pytest.mark.parametrize(("status", "address"), [(403, ""), (503, "unread/security_group_rule")])
+def test_what_nobody_can_read_of_an_update(
+    run: CloudRun, services: requests_mock.Mocker, status: int, address: str
+) -> None:
+    group = {"id": "g1", "name": "s-group", "project_id": "p", "security_group_rules": []}
+    services.get(f"{PATH}/resources", json={"resources": [resource("group", GROUP, "g1")]})
+    services.get(f"{NEUTRON}/extensions", json={"extensions": []})
+    services.get(f"{NEUTRON}/security-groups?id=g1", json={"security_groups": [group]})
+    services.get(f"{NEUTRON}/security-group-rules", status_code=status, text="no")
+    services.get(f"{NEUTRON}/rbac-policies", json={"rbac_policies": []})
+    services.get(f"{PATH}/resources/group/events", json={"events": []})
+    quick = run.for_deletions({}, is_patient=False)
+    stack = HeatStack(quick.admin, "s", "root")
+    found = list(taken_by_update(quick, stack, [Effect("delete", "group", GROUP)]))
+    assert address in {each.address if isinstance(each, DeletionLoss) else "" for each in found}
+    updated = list(taken_by_update(quick, stack, [Effect("update", "group", GROUP)]))
+    assert {each.address for each in updated if isinstance(each, DeletionLoss)} == {address} - {""}
