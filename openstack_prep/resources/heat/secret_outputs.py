@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 
-import yaml
-
+from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.raw import Raw
 from openstack_prep.resources.heat.flow import Flow, ValueUse
 from openstack_prep.resources.heat.package import Package, hidden_in
@@ -71,23 +71,33 @@ MOST = 5
 def secret_outputs(package: Package) -> frozenset[str]:
     """Return the outputs of a template that are made of secrets, or have the name of one."""
     registry = package.environment.get("resource_registry") or {}
-    return _outputs(package.template, package.files, registry, MOST)
+
+    @cache  # each use of a nested template's attribute asks for it
+    def nested(kind: str) -> Raw | None:
+        text = package.files.get(kind)
+        return None if text is None else parse_yaml(text.decode() if isinstance(text, bytes) else text) or {}
+
+    return _outputs(package.template, nested, registry, MOST)
 
 
-def _outputs(template: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> frozenset[str]:
-    flow = _flow(template, files, registry, depth)
+Nested = Callable[[str], Raw | None]
+"""Returns the template of a type, if that is one of the package's files."""
+
+
+def _outputs(template: Raw, nested: Nested, registry: Raw, depth: int) -> frozenset[str]:
+    flow = _flow(template, nested, registry, depth)
     hidden = hidden_in(template)
 
     def is_secret(name: str) -> bool:
         if is_secret_name(name) or flow.into_output(name) & hidden:
             return True
         uses = flow.uses_of_output(name)
-        return any(_is_source(use, flow.resources, files, registry, depth) for use in uses)
+        return any(_is_source(use, flow.resources, nested, registry, depth) for use in uses)
 
     return frozenset(filter(is_secret, flow.outputs))
 
 
-def _flow(template: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> Flow:
+def _flow(template: Raw, nested: Nested, registry: Raw, depth: int) -> Flow:
     """Return the flow of a template, which knows of what attributes of servers and of nested templates are made."""
 
     def narrow(use: ValueUse, definition: Raw) -> object:
@@ -96,11 +106,10 @@ def _flow(template: Raw, files: Mapping[str, str | bytes], registry: Raw, depth:
         kind = str(registry.get(kind, kind))
         if kind in UNSEEN:
             return {name: each for name, each in properties.items() if name not in UNSEEN[kind]}
-        text = files.get(kind)
-        nested: Raw = (yaml.safe_load(text) or {}) if text is not None and depth > 0 else {}
-        if attribute not in (nested.get("outputs") or {}):
+        inner = (nested(kind) if depth > 0 else None) or {}
+        if attribute not in (inner.get("outputs") or {}):
             return definition
-        names = _flow(nested, files, registry, depth - 1).into_output(attribute)
+        names = _flow(inner, nested, registry, depth - 1).into_output(attribute)
         return {name: each for name, each in properties.items() if name in names}
 
     return Flow(template, narrow=narrow)
@@ -116,7 +125,7 @@ def _member(use: ValueUse, definition: Raw) -> tuple[Raw, str]:
     return (definition.get("properties") or {}).get(inner) or {}, attribute
 
 
-def _is_source(use: ValueUse, resources: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> bool:
+def _is_source(use: ValueUse, resources: Raw, nested: Nested, registry: Raw, depth: int) -> bool:
     """Whether what is taken from a resource is a secret."""
     definition, attribute = _member(use, resources.get(use.name) or {})
     kind = str(definition.get("type"))
@@ -124,14 +133,13 @@ def _is_source(use: ValueUse, resources: Raw, files: Mapping[str, str | bytes], 
     if kind in SECRET_ATTRIBUTES:
         attributes = SECRET_ATTRIBUTES[kind]
         return attributes is ALL or attribute in attributes
-    text = files.get(kind)
-    if text is None or use.by not in ("get_attr", "Fn::GetAtt"):
+    inner = nested(kind)
+    if inner is None or use.by not in ("get_attr", "Fn::GetAtt"):
         return False
     if depth == 0:
         return True
-    nested: Raw = yaml.safe_load(text) or {}
-    secret = _outputs(nested, files, registry, depth - 1)
-    return attribute in secret or bool(secret and attribute not in (nested.get("outputs") or {}))
+    secret = _outputs(inner, nested, registry, depth - 1)
+    return attribute in secret or bool(secret and attribute not in (inner.get("outputs") or {}))
 
 
 def is_secret_name(name: str) -> bool:
