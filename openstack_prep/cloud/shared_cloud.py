@@ -142,10 +142,14 @@ WHOLE: Mapping[str, Mapping[str, ProjectList]] = {
 
 SAME: Mapping[str, re.Pattern[str]] = {
     "identity": re.compile(r"/roles|/role_inferences|/domains(/[^/]+)?"),
-    "compute": re.compile(r"/flavors/detail|/flavors/[^/]+/os-flavor-access|/os-server-groups"),
-    "network": re.compile(r"/networks|/extensions"),
+    "compute": re.compile(
+        r"/flavors/detail|/flavors/[^/]+/os-flavor-access|/os-aggregates|/os-server-groups"
+        r"|/os-quota-sets/[^/]+/defaults"
+    ),
+    "network": re.compile(r"/networks|/extensions|/quotas/[^/]+/default"),
     "image": re.compile(r"/images/[^/]+/members"),
-    "block-storage": re.compile(r"/types"),
+    "block-storage": re.compile(r"/types|/os-quota-sets/[^/]+/defaults"),
+    "placement": re.compile(r"/allocation_candidates"),
 }
 """What the administrator reads of the whole cloud: the same request has the same answer for all specs."""
 
@@ -313,10 +317,10 @@ class SharedService(Service):
             return Service.ask(self, method, path, **options)
 
         params = options.get("params") or {}
-        if method != "GET" or not options.keys() <= {"params"}:
+        if method != "GET" or not options.keys() <= {"params", "microversion", "once"}:
             return single()
         if self._is_same(path):
-            return self._answers.once((self.type, path, _hashable(params)), single)
+            return self._answers.once((self.type, path, options.get("microversion"), _hashable(params)), single)
         return (None if params else self._one(path)) or single()
 
     def list(

@@ -248,11 +248,14 @@ def test_the_same_read_of_the_whole_cloud_is_sent_once(services: requests_mock.M
     services.get(f"{NOVA}/flavors/detail", json={"flavors": [{"id": "1"}]})
     services.get(f"{IDENTITY}/roles", json={"roles": []})
     services.get(f"{NOVA}/os-keypairs", json={"keypairs": []})
+    services.get(f"{NEUTRON}/quotas/p/default", json={"quota": {"network": 1}})
     for _ in range(3):
+        assert shared.network.get("/quotas/p/default") == {"quota": {"network": 1}}
         assert shared.compute.list("/flavors/detail", "flavors", is_public="None") == [{"id": "1"}]
         assert shared.identity.list("/roles", "roles") == []
         shared.compute.list("/os-keypairs", "keypairs", user_id="u")
     assert sorted(asked(services)) == [
+        "GET v2.0/quotas/p/default",
         *["GET v2.1/flavors/detail?is_public=None"],
         *["GET v2.1/os-keypairs?user_id=u"] * 3,
         "GET v3/roles",
