@@ -33,7 +33,6 @@ def start(layout: Layout) -> None:
     folder = layout.run / SERVICE
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    _check_device()
     namespaces = ("--user", "--map-root-user", "--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child")
     python = str(layout.venv / "bin/python")
     ports = [str(layout.port(service)) for service in SERVICES]
@@ -55,12 +54,6 @@ def start(layout: Layout) -> None:
             stop(layout)
             raise DevcloudError(f"the data plane does not start; its log ends with\n{processes.tail(layout, SERVICE)}")
         time.sleep(0.1)
-
-
-def _check_device() -> None:
-    device = "/dev/net/tun"
-    if not os.access(device, os.R_OK | os.W_OK):
-        raise DevcloudError(f"{device} may not be read and written: a cloud with packets needs it (chmod 666 {device})")
 
 
 def _environment(layout: Layout) -> dict[str, str]:

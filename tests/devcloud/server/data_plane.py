@@ -3,11 +3,12 @@
     unshare --user --net --mount --pid ... python -m tests.devcloud.server.data_plane HOME ROOT PORT...
 
 It runs as the first process of namespaces of its own, so that whatever ends it ends all of it, and leaves nothing.
-ROOT is the folder of the programs; the ports are those of the services.  The bridges are in user space
-(``datapath_type=netdev``): no kernel module is needed.  What Neutron wants is read from OVN's northbound database, and
-which servers run from the files of the fake hypervisor (machine_files.py): a port of such a server becomes an interface
-of that server's namespace, with its MAC address, its addresses, and the gateway and MTU that DHCP would give.  A server
-that stops, or is deleted, loses its namespace with all that runs in it.
+ROOT is the folder of the programs; the ports are those of the services. The bridges are in user space: no kernel
+module is needed, and with ``datapath_type=dummy`` (netdev, but for the bridges' own ports) no /dev/net/tun. What
+Neutron wants is read from OVN's northbound database, and which servers run from the files of the fake hypervisor
+(machine_files.py): a port of such a server becomes an interface of that server's namespace, with its MAC address, its
+addresses, and the gateway and MTU that DHCP would give. A server that stops, or is deleted, loses its namespace with
+all that runs in it.
 """
 
 import pathlib
@@ -65,17 +66,17 @@ class Switch:
             "ovn-remote": self.southbound,
             "ovn-encap-type": "geneve",
             "ovn-encap-ip": "127.0.0.1",
-            "ovn-bridge-datapath-type": "netdev",
+            "ovn-bridge-datapath-type": "dummy",
             "ovn-bridge-mappings": "external:br-ex",
             "ovn-cms-options": "enable-chassis-as-gw",
         }
         self.control(
             "--no-wait", "set", "open", ".", *(f"external-ids:{name}={value}" for name, value in settings.items())
         )
-        self._start("ovs-vswitchd", self.database)
+        self._start("ovs-vswitchd", self.database, "--enable-dummy")
         for bridge in ("br-int", "br-ex"):
             mode = ["fail-mode=secure"] if bridge == "br-int" else []
-            self.control("add-br", bridge, "--", "set", "bridge", bridge, "datapath_type=netdev", *mode)
+            self.control("add-br", bridge, "--", "set", "bridge", bridge, "datapath_type=dummy", *mode)
         self._start("ovn-controller", self.database)
 
     def control(self, *words):
