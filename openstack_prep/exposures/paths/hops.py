@@ -163,6 +163,9 @@ def _floating_ip(placed: PlacedExposure, view: View) -> Diagnostic:
     if address is None or found is None:
         what = f"{exposure.floating_ip} does not exist yet"
         return Diagnostic(code="floating-ip.missing", where=FLOATING_IP, what=what, fix=view.apply)
+    internal = placed.address
+    if internal and all(found.forwards(each.protocol, each.port, internal) for each in exposure.ports):
+        return ok(FLOATING_IP, f"{address} forwards {', '.join(map(str, exposure.ports))} to {internal}")
     if not found.port_id:
         what = f"{address} is attached to no port"
         fix = view.apply if exposure.pool else "declare floating_ip_attachments; for OpenShift: openstack-prep post-ipi"

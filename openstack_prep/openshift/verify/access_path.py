@@ -164,9 +164,14 @@ class AccessPath:
 
     @cached_property
     def serving(self) -> FloatingIPRecord | None:
-        """The floating IP on the port, or on one of two."""
+        """The floating IP on the port, or on one of two, or else one with port forwardings to its address."""
         ids = {port.id for port in self.ports}
-        return next((ip for ip in self.view.floating_ips or () if ip.port_id in ids), None)
+        virtual = {address for port in self.ports for address in addresses(port)}
+        listed = self.view.floating_ips or ()
+        on_port = next((ip for ip in listed if ip.port_id in ids), None)
+        return on_port or next(
+            (ip for ip in listed if any(each.internal_address in virtual for each in ip.port_forwardings)), None
+        )
 
     @cached_property
     def floating_ip(self) -> FloatingIPRecord | None:

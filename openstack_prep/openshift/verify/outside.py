@@ -1,7 +1,7 @@
 """Links from the name of a service to the port of its virtual address.
 
 Source: OpenShift installer docs/source, "What gets created, names and tags"; Networking API v2.0,
-"Floating IPs" and "Routers".
+"Floating IPs", "Floating IPs port forwarding" and "Routers".
 """
 
 from __future__ import annotations
@@ -94,6 +94,8 @@ def _no_floating_ip(path: AccessPath) -> Diagnostic:
 def _attached(path: AccessPath, found: FloatingIPRecord) -> Diagnostic:
     """Return whether a floating IP serves the port, and works."""
     show = f"{path.client} floating ip show {path.address}"
+    if found.port_forwardings and path.port:
+        return _forwarded(path, path.port, found)
     if not found.port_id:
         what = f"{path.address} serves no port"
         return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=path.attach)
@@ -117,6 +119,27 @@ def _attached(path: AccessPath, found: FloatingIPRecord) -> Diagnostic:
             status=DiagnosticStatus.WARNING,
         )
     return ok(FLOATING_IP, f"{path.address} serves the port, ACTIVE")
+
+
+def _forwarded(path: AccessPath, port: PortRecord, found: FloatingIPRecord) -> Diagnostic:
+    """Return whether the port forwardings of a floating IP lead all requests to the virtual address."""
+    virtual = next((each for each in addresses(port) if ":" not in each), addresses(port)[0])
+    missing = [tcp for tcp in path.target.tcp if not found.forwards("tcp", tcp, virtual)]
+    if not missing:
+        return ok(FLOATING_IP, f"{found.address} forwards TCP {', '.join(map(str, path.target.tcp))} to {virtual}")
+    return documented(
+        code="floating-ip.not-forwarded",
+        where=FLOATING_IP,
+        what=f"{found.address} has port forwardings, but none of TCP {', '.join(map(str, missing))} to {virtual}",
+        fix=" && ".join(_forward(path, port, found.address, virtual, tcp) for tcp in missing),
+    )
+
+
+def _forward(path: AccessPath, port: PortRecord, floating_ip: str, virtual: str, tcp: int) -> str:
+    """Return the command that lets a port of a floating IP lead to the same port of a virtual address."""
+    words = ["--internal-ip-address", virtual, "--port", port.id, "--protocol", "tcp"]
+    words += ["--internal-protocol-port", str(tcp), "--external-protocol-port", str(tcp), floating_ip]
+    return f"{path.client} floating ip port forwarding create {shell.join(words)}"
 
 
 def virtual_port(path: AccessPath) -> Diagnostic:

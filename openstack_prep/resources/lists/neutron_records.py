@@ -204,6 +204,31 @@ class GroupRecord(NeutronRecord):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PortForwarding:
+    """Ports of a floating IP that lead to ports of an address: the first and the last one of each side."""
+
+    protocol: str
+    external_ports: tuple[int, int]
+    internal_ports: tuple[int, int]
+    internal_address: str
+
+    @classmethod
+    def read(cls, raw: Raw) -> Self:
+        return cls(
+            protocol=raw["protocol"],
+            external_ports=_ports(raw, "external_port"),
+            internal_ports=_ports(raw, "internal_port"),
+            internal_address=raw["internal_ip_address"],
+        )
+
+
+def _ports(raw: Raw, field: str) -> tuple[int, int]:
+    """Return the first and the last port of a forwarding, given as a number, or as a range such as 80:90."""
+    first, _, last = str(raw.get(field) or raw[f"{field}_range"]).partition(":")
+    return int(first), int(last or first)
+
+
+@dataclass(frozen=True, kw_only=True)
 class FloatingIPRecord(NeutronRecord):
     collection: ClassVar[str] = "floatingips"
 
@@ -219,6 +244,8 @@ class FloatingIPRecord(NeutronRecord):
     device_id: str = ""
     """Id of the device of that port, such as a server."""
     status: str = ""
+    port_forwardings: tuple[PortForwarding, ...] = ()
+    """Its ports that lead somewhere; only a floating IP without a port has them."""
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
@@ -228,6 +255,16 @@ class FloatingIPRecord(NeutronRecord):
             address=raw["floating_ip_address"],
             network_id=raw["floating_network_id"],
             device_id=(raw.get("port_details") or {}).get("device_id") or "",
+            port_forwardings=tuple(map(PortForwarding.read, raw.get("port_forwardings") or ())),
+        )
+
+    def forwards(self, protocol: str, port: int, address: str) -> bool:
+        """Whether a port of it leads to the same port of an address."""
+        return any(
+            (each.protocol, each.internal_address) == (protocol, address)
+            and each.external_ports[0] <= port <= each.external_ports[1]
+            and each.internal_ports == each.external_ports
+            for each in self.port_forwardings
         )
 
 

@@ -66,6 +66,13 @@ def _mine(context: CheckContext, where: str, floating_ip: FloatingIPRecord) -> I
             what=f"{address} is in use: it serves port {floating_ip.port_id} (status {floating_ip.status})",
             fix=context.openstack("floating", "ip", "unset", "--port", address) + "  # or name another",
         )
+    elif floating_ip.port_forwardings:
+        yield documented(
+            code="floating-ip.in-use",
+            where=where,
+            what=f"{address} is in use: it has port forwardings, and with these it cannot be attached to a port",
+            fix=_create(context),
+        )
     elif floating_ip.status != "DOWN":
         yield documented(
             code="floating-ip.not-down",

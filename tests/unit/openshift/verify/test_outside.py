@@ -41,6 +41,36 @@ def test_a_floating_ip_that_serves_nothing(given: dict[str, Any], wording: Wordi
     wording(wrong(view, **given))
 
 
+def forwarded(*ports: int, to: str = "10.0.0.7") -> dict[str, Any]:
+    """Return a floating IP with port forwardings instead of a port, the first one as a range."""
+    first, *rest = ({"protocol": "tcp", "internal_ip_address": to, "internal_port": each} for each in ports)
+    ranges = {f"{side}_port_range": f"{ports[0]}:{ports[0]}" for side in ("internal", "external")}
+    listed = [
+        first | {"internal_port": None} | ranges,
+        *(each | {"external_port": each["internal_port"]} for each in rest),
+    ]
+    return floating(INGRESS, "ingress-port", port_id=None, fixed_ip_address=None, port_forwardings=listed)
+
+
+@pytest.mark.parametrize(
+    ("ports", "to", "missing"),
+    [
+        ((80, 443), "10.0.0.7", ()),
+        ((80,), "10.0.0.7", (443,)),
+        ((80, 443), "10.0.0.8", (80, 443)),
+    ],
+)
+@pytest.mark.parametrize("named", [{}, {"base_domain": None}, {"ingress_floating_ip": INGRESS}])
+def test_port_forwardings(ports: tuple[int, ...], to: str, missing: tuple[int, ...], named: dict[str, Any]) -> None:
+    view = replace(right(), floating_ips=[floating(API, "api-port"), forwarded(*ports, to=to)])
+    found = [each for each in links(view, **named)["ingress"] if each.where == "floating IP"]
+    if to != "10.0.0.7" and named == {"base_domain": None}:
+        assert [each.code for each in found] == ["floating-ip.detached"]  # nothing says that this one is meant
+        return
+    assert [each.code for each in found] == (["floating-ip.not-forwarded"] if missing else [""])
+    assert [word for word in found[0].fix.split() if word.isdigit()] == [str(each) for each in missing for _ in (0, 1)]
+
+
 def test_no_floating_ip_and_no_name(wording: Wording) -> None:
     view = replace(right(), floating_ips=[floating(API, "api-port")])
     wording(wrong(view, base_domain=None)[1:])

@@ -11,6 +11,7 @@ from tests.unit.openshift.check.neutron import FLOATING, Neutron
 from tests.unit.texts import Wording
 
 API, INGRESS = "192.0.2.10", "192.0.2.11"
+FORWARDING = {"protocol": "tcp", "external_port": 22, "internal_port": 22, "internal_ip_address": "10.0.0.9"}
 BOTH = {"api_floating_ip": API, "ingress_floating_ip": INGRESS}
 
 
@@ -32,6 +33,7 @@ def test_two_that_are_free(neutron: Neutron) -> None:
         ({"port_id": "p1", "status": "ACTIVE"}, "192.0.2.10 is in use: it serves port p1 (status ACTIVE)"),
         ({"port_id": "p1"}, "192.0.2.10 is in use: it serves port p1 (status DOWN)"),
         ({"status": "ACTIVE"}, "192.0.2.10 serves no port, yet its status is ACTIVE"),
+        ({"status": "ACTIVE", "port_forwardings": [FORWARDING]}, "192.0.2.10 is in use: it has port forwardings"),
         ({"status": "ERROR"}, "192.0.2.10 serves no port, yet its status is ERROR"),
         ({"project_id": "theirs"}, "192.0.2.10 belongs to project theirs, not to admin-project"),
         ({"floating_network_id": "x2"}, "192.0.2.10 is of network x2, not of 'external' (x1)"),
