@@ -53,6 +53,16 @@ def print_result(options: argparse.Namespace, for_people: object, data: Mapping[
         print(text, flush=True)  # before any error, which goes to standard error: a log has both
 
 
+def print_event(options: argparse.Namespace, text: str, data: Mapping[str, object]) -> None:
+    """Print one line of a command that stays, with the time: text, or JSON with --format json."""
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    options.printed = True
+    if options.format == "json":
+        print(json.dumps({"version": FORMAT, "time": now, **data}), flush=True)
+    else:
+        print(f"{now} {printable(text)}", flush=True)
+
+
 def _document(form: str, data: Mapping[str, object], *, lines: bool = False) -> str:
     if form == "json":
         return json.dumps(data, indent=None if lines else 2)

@@ -6,15 +6,13 @@ import argparse
 import sys
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.given_file import MIB, read_text, unreadable
-from openstack_prep.base.style import printable
-from openstack_prep.cli.output import print_result, style_of, warn
+from openstack_prep.cli.output import print_event, print_result, style_of, warn
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import exit_immediately, run_plan
 from openstack_prep.cli.spec import read_of
@@ -61,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
             only=options.pairs,
             jobs=options.jobs,
             lock_timeout=options.lock_timeout,
-            tell=_log if options.watch else warn,
+            tell=partial(_log, options) if options.watch else warn,
         )
         if options.watch:
             return _follow(options, sync)
@@ -102,12 +100,12 @@ def _follow(options: argparse.Namespace, sync: ClusterSync) -> int:
     except KeyboardInterrupt as error:
         if any(each.name.startswith("step") for each in threading.enumerate()):
             exit_immediately(options, error)
-        _log(f"stopped by {interrupts.name(interrupts.number_of(error))}")
+        _log(options, f"stopped by {interrupts.name(interrupts.number_of(error))}")
     return 0
 
 
-def _log(line: str) -> None:
-    print(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {printable(line)}", flush=True)
+def _log(options: argparse.Namespace, line: str) -> None:
+    print_event(options, line, {})
 
 
 def _services(name: str | None) -> str | None:

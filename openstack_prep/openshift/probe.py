@@ -22,12 +22,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.fields import is_address
 from openstack_prep.openshift.names.resolver import resolve
+from openstack_prep.openshift.ssh_tunnel import LOGIN_SECONDS, SSHTunnel
 from openstack_prep.openshift.verify.access_path import some
 from openstack_prep.openshift.verify.chain import Chain, Verification, ok, unknown
 from openstack_prep.openshift.verify.inside import GROUPS, MACHINES, PAIRS
@@ -121,7 +123,14 @@ class ProbeOutcome:
     certificate: Certificate | None = None
     status: int | None = None
     """Status of the HTTP answer."""
-    seconds: float = 0.0
+    seconds: float | None = 0.0
+    """How long it took; None: left out, so that the same outcome has the same words."""
+    origin: str = "this machine"
+    """Where it was sent from."""
+
+    @property
+    def lasted(self) -> str:
+        return "" if self.seconds is None else f" after {self.seconds:.1f} s"
 
     @property
     def connected(self) -> bool:
@@ -131,30 +140,71 @@ class ProbeOutcome:
 
 def connect(request: ProbeRequest, seconds: float = SECONDS) -> ProbeOutcome:
     """Carry out a request; never raises for what the network or the peer does."""
-    started = time.monotonic()
-    until = started + seconds
-    stage: Literal["TCP", "TLS", "HTTP"] = "TCP"
-    certificate, status, failure, detail = None, None, Failure.NONE, ""
+    attempt = _Attempt(request, seconds)
     try:
         with socket.create_connection((request.address, request.port), seconds) as opened:
             if request.path is not None:
-                stage = "TLS"
-                opened.settimeout(_left(until))
-                with _unverified().wrap_socket(opened, server_hostname=request.host) as secured:
-                    certificate = read_certificate(secured.getpeercert(binary_form=True) or b"")
-                    stage = "HTTP"
-                    status = _status(secured, request, until)
+                attempt.over_tls(opened)
     except (OSError, ValueError) as error:
-        failure, detail = _failure(error), _detail(error)
-    return ProbeOutcome(
-        request=request,
-        stage=stage,
-        failure=failure,
-        detail=detail,
-        certificate=certificate,
-        status=status,
-        seconds=time.monotonic() - started,
-    )
+        return attempt.outcome(error)
+    return attempt.outcome()
+
+
+def connect_from(target: str, request: ProbeRequest, seconds: float = SECONDS) -> ProbeOutcome:
+    """Carry out a request from a machine that ssh reaches; raises ConfigError if nobody can log in there."""
+    attempt = _Attempt(request, seconds + LOGIN_SECONDS, origin=target)
+    with SSHTunnel(target, request.address, request.port) as tunnel:
+        try:
+            if request.path is not None:
+                attempt.over_tls(tunnel.socket)
+            else:  # only an answer shows that the connection is open
+                attempt.answered(tunnel.socket)
+        except (OSError, ValueError) as error:
+            refusal = tunnel.refusal()
+            if refusal or isinstance(error, TimeoutError):
+                attempt.stage = "TCP"
+            return attempt.outcome(refusal or error)
+    return attempt.outcome()
+
+
+class _Attempt:
+    """A request under way: how far it has come."""
+
+    def __init__(self, request: ProbeRequest, seconds: float, origin: str | None = None) -> None:
+        self.request, self.origin = request, origin
+        self.started = time.monotonic()
+        self.until = self.started + seconds
+        self.stage: Literal["TCP", "TLS", "HTTP"] = "TCP"
+        self.certificate: Certificate | None = None
+        self.status: int | None = None
+
+    def over_tls(self, opened: socket.socket) -> None:
+        self.stage = "TLS"
+        opened.settimeout(_left(self.until))
+        with _unverified().wrap_socket(opened, server_hostname=self.request.host) as secured:
+            self.certificate = read_certificate(secured.getpeercert(binary_form=True) or b"")
+            self.stage = "HTTP"
+            self.status = _status(secured, self.request, self.until)
+
+    def answered(self, opened: socket.socket) -> None:
+        opened.settimeout(_left(self.until))
+        opened.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        if not opened.recv(1):
+            raise ConnectionResetError(errno.ECONNRESET, "closed without an answer")
+
+    def outcome(self, error: OSError | ValueError | None = None) -> ProbeOutcome:
+        given = (
+            {"origin": self.origin, "seconds": None} if self.origin else {"seconds": time.monotonic() - self.started}
+        )
+        return ProbeOutcome(
+            request=self.request,
+            stage=self.stage,
+            failure=Failure.NONE if error is None else _failure(error),
+            detail="" if error is None else _detail(error),
+            certificate=self.certificate,
+            status=self.status,
+            **given,
+        )
 
 
 def _unverified() -> ssl.SSLContext:
@@ -247,7 +297,7 @@ def _passes(outcome: ProbeOutcome) -> bool:
 
 def _of(outcome: ProbeOutcome, broken: Diagnostic | None, all_of_them: Sequence[ProbeOutcome]) -> Iterator[Diagnostic]:
     if outcome.failure is Failure.NO_ROUTE:
-        what = f"{_place(outcome)}: this machine has no route there ({outcome.detail})"
+        what = f"{_place(outcome)}: {outcome.origin} has no route there ({outcome.detail})"
         yield unknown("probe.no-route", PROBE, what, "probe from a machine that has an address of the same IP version")
         return
     if not outcome.connected:
@@ -260,7 +310,7 @@ def _of(outcome: ProbeOutcome, broken: Diagnostic | None, all_of_them: Sequence[
         yield _not_ready(outcome)
     else:
         answer = f"answers {outcome.status}" if outcome.status else "connects"
-        yield ok(PROBE, f"{_place(outcome)} {answer} after {outcome.seconds:.1f} s")
+        yield ok(PROBE, f"{_place(outcome)} {answer}{outcome.lasted}")
 
 
 def _place(outcome: ProbeOutcome) -> str:
@@ -272,7 +322,7 @@ def _unconnected(outcome: ProbeOutcome, broken: Diagnostic | None, all_of_them: 
     hop, reason, fix = _hop(outcome, all_of_them)
     code = "probe.refused" if outcome.failure is Failure.REFUSED else "probe.no-answer"
     how = "refused" if outcome.failure is Failure.REFUSED else f"no connection ({outcome.detail})"
-    what = f"{_place(outcome)}: {how} after {outcome.seconds:.1f} s"
+    what = f"{_place(outcome)}: {how}{outcome.lasted}"
     if broken is not None:
         shown = f"OpenStack shows the reason: {broken.where}: {broken.what}"
         return Diagnostic(code=code, where=broken.where, what=what, why=shown, fix=broken.fix)
@@ -291,7 +341,7 @@ def _hop(outcome: ProbeOutcome, all_of_them: Sequence[ProbeOutcome]) -> tuple[st
     others = [each for each in all_of_them if each.request.address == address and each.request.port != port]
     if any(each.connected or each.failure is Failure.REFUSED for each in others):
         reason = f"something drops TCP {port} to an address that answers on another port"
-        return GROUPS, reason, f"check firewalls between this machine and {address}, then the security groups"
+        return GROUPS, reason, f"check firewalls between {outcome.origin} and {address}, then the security groups"
     reason = "nothing answers: a firewall drops it, Neutron has not realised the address, or no machine has it"
     return FLOATING_IP, reason, f"traceroute -T -p {port} {address}  # shows the last hop that answers"
 
@@ -348,26 +398,42 @@ def _not_ready(outcome: ProbeOutcome) -> Diagnostic:
 
 PATHS = {"api": "/readyz", "ingress": "/"}
 """What is requested: Kubernetes answers /readyz without credentials, the console its first page."""
-JOBS = 32
-"""Maximum number of connections at the same time."""
+JOBS, LOGINS = 32, 5
+"""Maximum numbers of connections at the same time: from here, and by ssh."""
+
+
+def carry_out(requests: Sequence[ProbeRequest], origin: str | None = None) -> Sequence[ProbeOutcome]:
+    """Carry out requests at the same time, from here or from a machine that ssh reaches; raises ConfigError.
+
+    Outcomes have the order of the requests.
+    """
+    # an sshd refuses some of more than ten logins at a time (sshd_config(5), MaxStartups)
+    with ThreadPoolExecutor(min(LOGINS if origin else JOBS, len(requests)) or 1) as pool:
+        return list(pool.map(partial(connect_from, origin) if origin else connect, requests))
 
 
 def probe(
-    what: VerificationRequest, shown: Verification, *, hosts: Path | None = None, seconds: float = SECONDS
+    what: VerificationRequest,
+    shown: Verification,
+    *,
+    hosts: Path | None = None,
+    origin: str | None = None,
+    timed: bool = True,
 ) -> Verification:
     """Return a verification with the outcomes of real connections behind the links of each chain.
 
-    ``seconds`` limits each connection from the first packet to the status of the answer. Raises SpecError if the hosts
-    file cannot be read.
+    ``origin`` is a machine that ssh reaches, from which the requests are sent; by default, they are sent from here.
+    Without ``timed``, no link says how long one took. Raises SpecError if the hosts file cannot be read, ConfigError
+    if ssh cannot log in.
     """
     requests: dict[str, list[ProbeRequest]] = {target.name: list(_requests(target, hosts)) for target in what.targets}
-    everything = [each for listed in requests.values() for each in listed]
-    with ThreadPoolExecutor(min(JOBS, len(everything)) or 1) as pool:
-        outcomes = dict(zip(everything, pool.map(lambda each: connect(each, seconds), everything), strict=True))
+    everything = list(dict.fromkeys(each for listed in requests.values() for each in listed))
+    outcomes = dict(zip(everything, carry_out(everything, origin), strict=True))
     chains = []
     for chain in shown.chains:
         found: list[ProbeOutcome] = [outcomes[each] for each in requests[chain.name]]
-        chains.append(replace(chain, links=(*chain.links, *compare(chain, found))))
+        links = compare(chain, found if timed else [replace(each, seconds=None) for each in found])
+        chains.append(replace(chain, links=(*chain.links, *links)))
     return replace(shown, chains=tuple(chains))
 
 

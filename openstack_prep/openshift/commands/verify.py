@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import threading
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.diagnostic import summary
-from openstack_prep.cli.output import judge_reports, print_result, report, write_html
+from openstack_prep.base.errors import CloudError, ConfigError
+from openstack_prep.cli.output import error_data, judge_reports, print_event, print_result, report, write_html
+from openstack_prep.core import interrupts
 from openstack_prep.openshift import verify
 from openstack_prep.openshift.commands.of_cluster import cloud_of, metadata_file
 from openstack_prep.openshift.folder import Folder
 from openstack_prep.openshift.probe import probe
+from openstack_prep.openshift.verify.changes import changes
 from openstack_prep.pictures.topology import sources
 
 if TYPE_CHECKING:
@@ -18,8 +24,12 @@ if TYPE_CHECKING:
     from openstack_prep.openshift.verify import Verification, VerificationRequest
     from openstack_prep.reports.html import Page
 
+WATCH_SECONDS = 2.0
+"""Time between two looks of --watch: each sends eight requests."""
+
 
 def run(options: argparse.Namespace) -> int:
+    _check(options)
     judge_reports(options)
     metadata = metadata_file(options)
     what = verify.wanted(
@@ -34,13 +44,55 @@ def run(options: argparse.Namespace) -> int:
         cloud=options.os_cloud,
     )
     cloud = cloud_of(options, what.metadata)
-    verification = verify.look(cloud, what, hosts=options.hosts, jobs=options.jobs)
-    if options.probe:
-        verification = probe(what, verification, hosts=options.hosts)
-    print_result(options, verification, verification.data())
+    if options.watch:
+        verification = _watch(options, partial(_look, options, cloud, what))
+    else:
+        verification = _look(options, cloud, what)
+        print_result(options, verification, verification.data())
     subjects = [metadata or verification.infra_id]
     code = report(options, verification.links, 0 if verification.ok else 1, subjects)
     return write_html(options, lambda: _page(options, cloud, what, verification), code)
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.until and not options.watch:
+        raise ConfigError("verify: --until requires --watch; pass it, or remove --until")
+    if options.watch and (options.format not in ("text", "json") or hasattr(options, "deliver")):
+        raise ConfigError("verify: --watch prints lines of text or JSON; use openstack-prep with --format text or json")
+
+
+def _look(options: argparse.Namespace, cloud: Cloud, what: VerificationRequest) -> Verification:
+    found = verify.look(cloud, what, hosts=options.hosts, jobs=options.jobs)
+    if options.probe or options.probe_from:
+        return probe(what, found, hosts=options.hosts, origin=options.probe_from, timed=not options.watch)
+    return found
+
+
+def _watch(options: argparse.Namespace, look: Callable[[], Verification]) -> Verification:
+    """Print what changes until a signal, or the verdict of --until; return the last verdict.
+
+    An error of the cloud is a change, too: a service that restarts ends no watch.
+    """
+    stopped = threading.Event()
+    seen, failed = look(), ""
+    _print_changes(options, None, seen)
+    with interrupts.caught(lambda number: stopped.set()):
+        while options.until != ("ok" if seen.ok else "error") and not stopped.wait(WATCH_SECONDS):
+            try:
+                found = look()
+            except CloudError as error:
+                if str(error) != failed:
+                    failed = str(error)
+                    print_event(options, f"cloud    ERROR    {failed}", {"errors": error_data(error)})
+                continue
+            _print_changes(options, seen, found)
+            seen, failed = found, ""
+    return seen
+
+
+def _print_changes(options: argparse.Namespace, before: Verification | None, after: Verification) -> None:
+    for change in changes(before, after):
+        print_event(options, str(change), change.data())
 
 
 def _page(options: argparse.Namespace, cloud: Cloud, what: VerificationRequest, found: Verification) -> Page:
