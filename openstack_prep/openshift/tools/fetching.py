@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ from typing import Literal
 from openstack_prep.base.errors import ConfigError, DownloadError, PrepError
 from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import read_text
-from openstack_prep.base.private_file import write_shared
+from openstack_prep.base.private_file import write_readable_here
 from openstack_prep.download.address import local_path, shown
 from openstack_prep.download.source import read_small
 from openstack_prep.openshift.tools import layout
@@ -62,13 +63,16 @@ class ToolOrigin:
 def locked(folder: Path) -> Iterator[Path]:
     """Lock a folder of tools, and yield a folder in it for files that are being unpacked; create both if missing.
 
-    Raises PrepError if another run holds the lock.
+    Raises PrepError if another run holds the lock, ConfigError if somebody else may have prepared the hidden folder.
     """
     parts = folder / HIDDEN / "parts"
     with contextlib.ExitStack() as stack:
         try:
             parts.parent.mkdir(parents=True, exist_ok=True)
-            lock = stack.enter_context((folder / HIDDEN / "lock").open("w"))
+            _refuse_planted(parts.parent)
+            # a link in the place of the lock would have the file behind it emptied
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            lock = stack.enter_context(os.fdopen(os.open(parts.parent / "lock", flags, 0o644), "r+"))
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(parts, ignore_errors=True)
             parts.mkdir()
@@ -78,6 +82,19 @@ def locked(folder: Path) -> Iterator[Path]:
             raise PrepError(f"{folder}: cannot be written to: {error}") from error
         stack.callback(shutil.rmtree, parts, ignore_errors=True)  # before the lock is released
         yield parts
+
+
+def _refuse_planted(hidden: Path) -> None:
+    """Raise ConfigError for a hidden folder whose content somebody else chooses: in /tmp, anybody may create one.
+
+    The owner of the folder around it may have created it, because who owns that could replace the tools themselves.
+    """
+    found, around = hidden.lstat(), hidden.parent.stat()
+    if stat.S_ISLNK(found.st_mode):
+        raise ConfigError(f"{hidden} is a link; delete it, or choose another folder")
+    if found.st_uid not in (os.geteuid(), around.st_uid):
+        what = f"{hidden} belongs to another user, who could replace the tools while they are unpacked"
+        raise ConfigError(f"{what}; delete it, or choose a folder of your own")
 
 
 def load(folder: Path) -> dict[str, ToolOrigin]:
@@ -94,7 +111,7 @@ def save(folder: Path, records: Mapping[str, ToolOrigin]) -> None:
     if records == load(folder):
         return
     data = {name: asdict(record) for name, record in sorted(records.items())}
-    write_shared(folder / HIDDEN / "tools.json", json.dumps(data, indent=2) + "\n")
+    write_readable_here(folder / HIDDEN / "tools.json", json.dumps(data, indent=2) + "\n")
 
 
 # --- signature --------------------------------------------------------------------------------

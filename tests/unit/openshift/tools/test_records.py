@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.base.errors import PrepError
-from openstack_prep.openshift.tools.fetching import HIDDEN, locked
+from openstack_prep.base.errors import ConfigError, PrepError
+from openstack_prep.openshift.tools.fetching import HIDDEN, ToolOrigin, load, locked, save
 from tests.unit.texts import Wording
 
+FIELDS = ("version", "archive", "archive_sha256", "sha256", "source", "signed_by")
 HOLD = """
 import sys, time
 from pathlib import Path
@@ -51,3 +52,45 @@ def test_what_goes_wrong_in_it_is_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="mine"), locked(tmp_path):
         raise OSError("mine")
     assert os.listdir(tmp_path / HIDDEN) == ["lock"]
+
+
+def test_a_link_in_the_place_of_the_lock_empties_no_file(tmp_path: Path) -> None:
+    victim, folder = tmp_path / "authorized_keys", tmp_path / "bin"
+    victim.write_text("ssh-ed25519 AAAA\n")
+    (folder / HIDDEN).mkdir(parents=True)
+    (folder / HIDDEN / "lock").symlink_to(victim)
+    with pytest.raises(PrepError), locked(folder):
+        pass
+    assert victim.read_text() == "ssh-ed25519 AAAA\n"
+
+
+def test_a_link_in_the_place_of_the_record_changes_no_file(tmp_path: Path) -> None:
+    victim = tmp_path / "theirs.json"
+    victim.write_text("{}")
+    with locked(tmp_path):
+        (tmp_path / HIDDEN / "tools.json").symlink_to(victim)
+        save(tmp_path, {"oc": ToolOrigin(**dict.fromkeys(FIELDS, "x"))})
+    assert victim.read_text() == "{}"
+    assert load(tmp_path).keys() == {"oc"}
+
+
+def test_a_hidden_folder_that_leads_elsewhere_deletes_nothing_there(tmp_path: Path) -> None:
+    elsewhere, folder = tmp_path / "project", tmp_path / "bin"
+    (elsewhere / "parts").mkdir(parents=True)
+    (elsewhere / "parts" / "drawing").write_text("of somebody else")
+    folder.mkdir()
+    (folder / HIDDEN).symlink_to(elsewhere)
+    with pytest.raises(ConfigError), locked(folder):
+        pass
+    assert (elsewhere / "parts" / "drawing").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders to other users")
+def test_a_hidden_folder_of_another_user_is_refused(tmp_path: Path) -> None:
+    (tmp_path / HIDDEN).mkdir()
+    os.chown(tmp_path / HIDDEN, 12345, 12345)
+    with pytest.raises(ConfigError), locked(tmp_path):
+        pass
+    os.chown(tmp_path, 12345, 12345)  # in a folder of that user it is no surprise
+    with locked(tmp_path):
+        pass
