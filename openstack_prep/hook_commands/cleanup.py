@@ -47,7 +47,14 @@ def _clean(options: argparse.Namespace, cloud: Cloud, name: str, metadata: Metad
     named = metadata.cloud if metadata else None
     with reading(options):
         installer = metadata is not None
-        plan, warnings = plan_cleanup(cloud, name, installer=installer, release=options.release, jobs=options.jobs)
+        plan, warnings = plan_cleanup(
+            cloud,
+            name,
+            installer=installer,
+            release=options.release,
+            allow_loss=options.allow_loss,
+            jobs=options.jobs,
+        )
     if named not in (None, cloud.name):
         warnings.append(f"metadata.json names the cloud {named}, but this is {cloud.name}")
     for each in warnings:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_lock_timeout, add_spec, add_variables
+from openstack_prep.cli.of_spec import add_allow_loss, add_lock_timeout, add_spec, add_variables
 from openstack_prep.cli.parser import seconds
 from openstack_prep.kubernetes.commands.options import add_cluster
 from openstack_prep.openshift.commands.options import add_cluster_options
@@ -98,6 +98,7 @@ def add_cleanup(command: AddCommand) -> None:
     )
     parser.add_argument("--plan", action="store_true", help="list what would be deleted, and change nothing")
     parser.add_argument("--release", metavar="SPEC", help="also delete the floating IPs that this spec created")
+    add_allow_loss(parser)
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
     add_lock_timeout(parser)
 

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, NotAllowed, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
-from openstack_prep.core import executor, observation, planner
+from openstack_prep.core import executor, planner
 from openstack_prep.core.model import Action, Key, OwnershipTag, Step
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.openshift import cluster as openshift
@@ -48,6 +49,7 @@ def cleanup(
     infra_id: str | None = None,
     cluster: str | None = None,
     release: str | None = None,
+    allow_loss: Collection[str] = (),
     jobs: int = executor.JOBS,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Report:
@@ -57,24 +59,32 @@ def cleanup(
     how many requests are sent at a time. ``cluster`` is the name that Kubernetes knows a cluster by, beside neither
     ``metadata`` nor ``infra_id``: only what its Services and claims have created is deleted. Floating IPs of the user
     are detached from the cluster's ports and kept; those that the spec ``release`` manages, and that nothing else uses,
-    are released. Raises SpecError, CloudError, ConfigError if ``ipi`` is at work in the folder of ``metadata``, and
-    PlanRefused if resources of others depend on the cluster's, or its machines still run. A warning is logged for
-    resources that may not be listed. ``lock_timeout``: seconds to wait for another run for the same cluster, then
-    LeaseHeld is raised.
+    are released. ``allow_loss`` names what the deletions may take from others, as the refusal does. Raises SpecError,
+    CloudError, ConfigError if ``ipi`` is at work in the folder of ``metadata``, and PlanRefused if resources of others
+    depend on the cluster's, or its machines still run. A warning is logged for resources that may not be listed.
+    ``lock_timeout``: seconds to wait for another run for the same cluster, then LeaseHeld is raised.
     """
     if cluster is not None and (metadata or infra_id):
         fix = "give the cluster's name, its metadata.json or its infraID"
         raise SpecError([Mistake("cluster", "is given beside metadata or infra_id", fix)])
     with Folder(openshift.find_metadata(metadata).parent).locked() if metadata else nullcontext():
         name = openshift.cluster(metadata, infra_id).infra_id if cluster is None else cluster
-        found, warnings = plan_cleanup(cloud, name, installer=cluster is None, release=release, jobs=jobs)
+        found, warnings = plan_cleanup(
+            cloud, name, installer=cluster is None, release=release, allow_loss=allow_loss, jobs=jobs
+        )
         for each in warnings:
             _log.warning("%s", each)
         return api.apply(cloud, found, jobs=jobs, agreed=False, lock_timeout=lock_timeout)
 
 
 def plan_cleanup(
-    cloud: Cloud, name: str, *, installer: bool = True, release: str | None = None, jobs: int = executor.JOBS
+    cloud: Cloud,
+    name: str,
+    *,
+    installer: bool = True,
+    release: str | None = None,
+    allow_loss: Collection[str] = (),
+    jobs: int = executor.JOBS,
 ) -> tuple[LivePlan, list[str]]:
     """Return the plan that deletes what is left of a cluster, and notes on what could not be listed or found.
 
@@ -97,14 +107,16 @@ def plan_cleanup(
         else:
             leftovers = _named(list(_of_kubernetes(lists, name)))
             warnings.extend(_doubts(lists, name))
+        warnings.extend(_restored(lists, name))
         observed = {each.key: each.observe(record) for each, record in leftovers}
         made = planner.plan_destroy(name, [each for each, _ in leftovers], observed)
-        refusals = tuple(observation.examine_deletes(run, made, jobs=jobs))
+        made = api.with_losses(run, made, allow_loss, jobs=jobs)
+        warnings.extend(made.warnings)
         notes = {each.key: _note(each, record) for each, record in leftovers}
-        return replace(made, steps=tuple(_explained(step, notes) for step in made.steps), refusals=refusals)
+        return replace(made, steps=tuple(_explained(step, notes) for step in made.steps), warnings=())
 
     def remake() -> LivePlan:
-        return plan_cleanup(cloud, name, installer=installer, release=release, jobs=jobs)[0]
+        return plan_cleanup(cloud, name, installer=installer, release=release, allow_loss=allow_loss, jobs=jobs)[0]
 
     made = exclusion.attempt(run, seen, "destroy", make)
     nothing = Spec(name, (), checked=True)  # no spec declares the remaining resources of a cluster
@@ -155,17 +167,17 @@ def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[Lef
     mine = {thing: [each for each in records if owned.owns(thing, each)] for thing, records in lists.items()}
     for thing, records in mine.items():
         for record in records:
-            yield _leftover(thing, record, infra_id), record
+            yield replace(_leftover(thing, record, infra_id), belongs=partial(owned.owns, thing)), record
     created = list(_created_addresses(lists, mine["load_balancer"], infra_id))
     yield from created
     known_addresses = [*mine["floating_ip"], *(record for _, record in created)]
     ports = {port.id for port in mine["port"]}
     for address in of_kind(FloatingIPRecord, lists["floating_ip"]):
-        marked = release is not None and _is_of(release, address)
         if address in known_addresses:
             continue
-        if marked and (address.port_id is None or address.port_id in ports):
-            yield _released(address, infra_id), address
+        is_free = address.port_id is None or address.port_id in ports
+        if release is not None and is_free and _is_of(release, address):
+            yield replace(_released(address, infra_id), belongs=partial(_is_of, release)), address
         elif address.port_id in ports:
             yield replace(_leftover("floating_ip_attachment", address, infra_id), detail=address.port_id), address
     tag = f"{infra_id}-primaryClusterNetwork"
@@ -177,11 +189,15 @@ def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[Lef
 
 def _of_kubernetes(lists: Lists, cluster: str) -> Iterator[LeftRecord]:
     """Yield what the cloud provider and the CSI driver of a cluster have created."""
+
+    def belongs(record: ClusterRecord) -> bool:
+        return provider.cluster_of(record) == cluster
+
     things = [thing for thing in lists if thing != "floating_ip"]
-    mine = {thing: [each for each in lists[thing] if provider.cluster_of(each) == cluster] for thing in things}
+    mine = {thing: list(filter(belongs, lists[thing])) for thing in things}
     for thing, records in mine.items():
         for record in records:
-            yield _leftover(thing, record, cluster), record
+            yield replace(_leftover(thing, record, cluster), belongs=belongs), record
     yield from _created_addresses(lists, mine["load_balancer"], cluster)
 
 
@@ -191,7 +207,8 @@ def _created_addresses(lists: Lists, balancers: Sequence[ClusterRecord], cluster
     for address in of_kind(FloatingIPRecord, lists["floating_ip"]):
         creator = provider.cluster_of(address)
         if creator and (address.port_id in served or (address.port_id is None and creator == cluster)):
-            yield _released(address, cluster), address
+            left = replace(_released(address, cluster), belongs=lambda record: provider.cluster_of(record) is not None)
+            yield left, address
 
 
 def _released(floating_ip: FloatingIPRecord, cluster: str) -> Leftover:
@@ -209,6 +226,17 @@ def _doubts(lists: Lists, cluster: str) -> Iterator[str]:
     ]
     if nameless:
         yield f"these volumes are kept, because their CSI driver was given no --cluster: {', '.join(sorted(nameless))}"
+
+
+def _restored(lists: Lists, cluster: str) -> Iterator[str]:
+    """Yield that volumes with the cluster's name in their metadata are kept, because they are copies of its volumes.
+
+    The CSI driver restores claims from backups in the same way, so nothing tells these from what a person has rescued.
+    """
+    volumes = [each for each in of_kind(VolumeRecord, lists.get("volume", ())) if each.is_restored]
+    names = sorted(each.name or each.id for each in volumes if cluster in each.metadata.values())
+    if names:
+        yield f"these volumes are kept, because they were restored from a backup: {', '.join(names)}"
 
 
 def _is_of(spec: str, floating_ip: FloatingIPRecord) -> bool:

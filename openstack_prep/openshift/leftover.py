@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, TypeVar, cast
 from urllib.parse import quote
 
 import tenacity
 
+from openstack_prep import extensions
 from openstack_prep.base import shell
 from openstack_prep.base.errors import (
     CloudError,
@@ -34,14 +36,16 @@ from openstack_prep.base.errors import (
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.deletion_loss import Deletion, Finding, LossEffect
 from openstack_prep.core.model import ATTACHED, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.resource import Undeclarable
 from openstack_prep.core.run import query
+from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.image import glance
 from openstack_prep.resources.image.glance import ImageRecord
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.cloud_provider_names import CSI, cluster_of, cluster_of_tag
+from openstack_prep.resources.lists.cloud_provider_names import CSI, cluster_of, cluster_of_tag, described_cluster
 from openstack_prep.resources.lists.installer_names import TAG
 from openstack_prep.resources.lists.load_balancers import (
     LoadBalancerRecord,
@@ -180,6 +184,8 @@ class Owned:
         return any(re.fullmatch(each, name) for each in patterns)
 
     def _by_metadata(self, thing: str, record: VolumeRecord | SnapshotRecord) -> bool:
+        if isinstance(record, VolumeRecord) and record.is_restored:
+            return False
         infra_ids = [record.metadata[key] for key in (TAG, CSI) if key in record.metadata]
         return self.infra_id in infra_ids if infra_ids else self._named(thing, record.name)
 
@@ -196,16 +202,17 @@ class Owned:
         return tagged or floating_ip.description == f"{self.infra_id}-bootstrap-fip"
 
     def _load_balancer(self, balancer: LoadBalancerRecord) -> bool:
-        """Load balancers of Services name their cluster; others have the infraID as a word in their description."""
-        cluster = cluster_of(balancer)
-        return cluster == self.infra_id if cluster else self._mentions(balancer.description)
+        """Load balancers of Services name their cluster; those of Kuryr have its tag, or that as their description.
+
+        A description that only mentions the infraID is one of somebody else, such as of a load balancer in front of it.
+        Source: OpenShift installer 4.21, pkg/destroy/openstack/openstack.go, deleteLoadBalancers.
+        """
+        tag, cluster = naming.tag(self.infra_id), cluster_of(balancer) or described_cluster(balancer)
+        return cluster == self.infra_id if cluster else tag in (*balancer.tags, balancer.description)
 
     def _security_group(self, group: GroupRecord) -> bool:
         """Groups of Services have no tag, and the installer's own destroy leaves them."""
         return cluster_of(group) == self.infra_id or self._by_tag("security_group", group)
-
-    def _mentions(self, text: str) -> bool:
-        return re.search(rf"(?<![-a-z0-9.]){re.escape(self.infra_id)}(?![-a-z0-9.])", text) is not None
 
     def _container(self, container: ContainerRecord) -> bool:
         """Registry containers."""
@@ -465,6 +472,9 @@ HOLDS: dict[str, tuple[str, ...]] = {
 LISTED = tuple(thing for thing in HOLDS if thing != "floating_ip_attachment")
 """Kinds with a list of their own."""
 
+REACHING = frozenset({"image", "network", "port", "security_group", "server_group"})
+"""Kinds whose deletion takes something from what is not the cluster's; ``_HOLDERS`` judges who uses routers."""
+
 SERVED_BY_NEUTRON = ("network:dhcp", "network:distributed")
 """Owners of ports that Neutron deletes itself."""
 
@@ -486,6 +496,8 @@ class Leftover(Resource[CloudRun], Undeclarable):
     """The port's ID for a floating IP or its attachment, the tag for a tag."""
     released: bool = False
     """Whether a spec or Service created the floating IP: it is kept if it serves another port when it is to go."""
+    belongs: Callable[[Any], bool] = field(default=lambda record: True, compare=False, repr=False)
+    """Whether a record still shows that it is the cluster's: people take the tag or metadata off what they rescue."""
 
     @property
     def name(self) -> str:
@@ -524,7 +536,7 @@ class Leftover(Resource[CloudRun], Undeclarable):
         }
 
     def observe(self, record: ClusterRecord) -> Observed:
-        return Observed(id=self.id, ours=True, record=record)
+        return Observed(id=self.id, ours=self.belongs(record), record=record)
 
     def _is_there(self, record: ClusterRecord) -> bool:
         if isinstance(record, FloatingIPRecord):
@@ -543,6 +555,17 @@ class Leftover(Resource[CloudRun], Undeclarable):
         if isinstance(record, ImageRecord) and record.protected:
             fix = shell.join(["openstack", "image", "set", "--unprotected", self.id])
             yield Mistake.about(self.key, "is protected", fix)
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
+        """Yield what stays and loses something; what others have added to a resource of the cluster goes with it."""
+        view = run.for_deletions({}, is_patient=run.is_patient)
+        by_thing: dict[str, list[Deletion]] = defaultdict(list)
+        for deletion in deletions:
+            by_thing[cast(Self, deletion.resource).thing].append(deletion)
+        for thing in sorted(by_thing.keys() & REACHING):
+            rows = [row for row in extensions.cascades(thing) if row.effect is LossEffect.CUT_OFF or thing == "port"]
+            yield from cascades.find_losses(view, by_thing[thing], going, rows)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         if self.thing == "router":

@@ -80,7 +80,7 @@ def plan(
             all_observed = observed | (observation.observe(run, unchosen, jobs=jobs) if unchosen else {})
             left = scan.undeclared(run, sight, spec.resources, all_observed, jobs=jobs)
             made = replace(planner.plan_removals(made, left, prune=prune), warnings=sight.warnings)
-        made = _with_deletions(run, made, allow_loss, sight.failed if sight else {}, jobs)
+        made = with_losses(run, made, allow_loss, sight.failed if sight else {}, jobs=jobs)
         refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds), *rights.missing_logins(run, made)]
         refusals += rights.missing_trusts(run, made, spec.clouds)
         short = list(quotas.shortages(run, replace(made, refusals=tuple(refusals))))
@@ -133,7 +133,7 @@ def plan_destroy(
             if any(isinstance(each, Project) for each in spec.resources):
                 left += scan.everything(run, (), [LeftGroup], jobs=jobs)
         made = planner.plan_destroy(spec.name, spec.resources, observed, left)
-        made = _with_deletions(run, made, allow_loss, failed, jobs)
+        made = with_losses(run, made, allow_loss, failed, jobs=jobs)
         refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds)]
         return replace(made, refusals=tuple(spec.placed(refusals)))
 
@@ -296,8 +296,13 @@ def _planned_again(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *
     )
 
 
-def _with_deletions(
-    run: CloudRun, made: Plan, allow_loss: Collection[str], failed: Mapping[type[Resource], CloudError], jobs: int
+def with_losses(
+    run: CloudRun,
+    made: Plan,
+    allow_loss: Collection[str],
+    failed: Mapping[type[Resource], CloudError] | None = None,
+    *,
+    jobs: int = JOBS,
 ) -> Plan:
     """Return a plan that shows what its deletions take from others.
 
@@ -305,7 +310,7 @@ def _with_deletions(
     were not looked for, because their service failed.
     """
     blockers = observation.examine_deletes(run, made, jobs=jobs)
-    made = _with_unread(observation.find_losses(run, made, jobs=jobs), failed)
+    made = _with_unread(observation.find_losses(run, made, jobs=jobs), failed or {})
     if isinstance(allow_loss, str):
         raise ConfigError(f"allow_loss={allow_loss!r} is one string; pass a list: [{allow_loss!r}]")
     made = replace(made, allow_loss=frozenset(allow_loss))

@@ -103,6 +103,33 @@ def test_all_of_one_cluster_and_nothing_of_another(tenant: Tenant, here: Prep) -
     assert here.run("cleanup", "--infra-id", DEV, "--yes").stdout.startswith(f"nothing of {DEV} in project")
 
 
+def test_what_it_takes_from_others_has_to_be_allowed(tenant: Tenant, here: Prep) -> None:
+    """A rule that admits the workers, a server booted from the cluster's image, and a volume restored from a backup."""
+    connection = tenant.connect()
+    neutron, nova, cinder = connection.network, connection.compute, connection.block_storage
+    standin.make(connection, DEV, masters=1, workers=0)
+    group = neutron.find_security_group(f"{DEV}-worker")
+    database = neutron.create_security_group(name="database")
+    rule = {"direction": "ingress", "ethertype": "IPv4", "protocol": "tcp"}
+    admits = neutron.create_security_group_rule(security_group_id=database.id, remote_group_id=group.id, **rule)
+    copies = {"cinder.csi.openstack.org/cluster": DEV, "src_backup_id": "of-a-backup"}
+    restored = cinder.create_volume(size=1, name="pvc-1", metadata=copies)
+    cinder.wait_for_status(restored, "available", interval=0.2, wait=60)
+    (image,) = connection.image.images(owner=tenant.project_id)
+    flavor = nova.find_flavor("m1.small").id
+    server = nova.create_server(name="theirs", flavor_id=flavor, image_id=image.id, networks="none")
+    nova.wait_for_server(server, interval=0.2, wait=60)
+
+    shown = json.loads(here.run("cleanup", "--infra-id", DEV, "--plan", "--format", "json", code=2).stdout)
+    losses = {loss["address"]: loss["effect"] for step in shown["steps"] for loss in step.get("losses", ())}
+    assert losses == {f"security_group_rule/{admits.id}": "cut off", f"server/{server.id}": "cut off"}
+    here.run("cleanup", "--infra-id", DEV, "--yes", "--allow-loss", f"server/{server.id}", code=2)
+    assert neutron.find_security_group(f"{DEV}-worker") is not None
+    allowed = [word for address in losses for word in ("--allow-loss", address)]
+    here.run("cleanup", "--infra-id", DEV, "--yes", *allowed)
+    assert {each.id for each in cinder.volumes()} == {restored.id}
+
+
 def test_what_comes_while_it_waits_for_another_run_goes_too(tenant: Tenant, here: Prep) -> None:
     connection = tenant.connect()
     before = inventory(connection)

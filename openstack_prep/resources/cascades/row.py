@@ -149,14 +149,17 @@ def _known(run: CloudRun) -> set[tuple[str, str]]:
     return set()
 
 
-def find_losses(run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
-    """Return what deletions of one kind take from others, by its table, which extensions may add to.
+def find_losses(
+    run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str], rows: Sequence[CascadeRow] | None = None
+) -> Iterator[Finding]:
+    """Return what deletions of one kind take from others, by its table, which extensions may add to, or by ``rows``.
 
     A service that does not answer one row is not asked for the others, and for a plan is not asked for long: the plan
     names what was not read.
     """
-    kinds = dict.fromkeys(deletion.resource.kind for deletion in deletions)
-    rows = [row for kind in kinds for row in extensions.cascades(kind)]
+    if rows is None:
+        kinds = dict.fromkeys(deletion.resource.kind for deletion in deletions)
+        rows = [row for kind in kinds for row in extensions.cascades(kind)]
     with run.read_once(Outages, Outages).in_use(retries=None if run.is_patient else 1):
         found = [finding for row in rows for finding in row.find(Deletions(run, deletions, going))]
     return iter(found)

@@ -71,9 +71,14 @@ def _of_load_balancer(balancer: LoadBalancerRecord) -> str | None:
     if len(balancer.name) < LONGEST:
         found = _NAMED.fullmatch(balancer.name)
         return found["cluster"] if found else None
-    described = _LOAD_BALANCER.fullmatch(balancer.description)
-    agrees = described is not None and balancer.name.startswith(f"kube_service_{described['cluster']}_")
-    return described["cluster"] if described and agrees else None
+    described = described_cluster(balancer)
+    return described if described and balancer.name.startswith(f"kube_service_{described}_") else None
+
+
+def described_cluster(balancer: LoadBalancerRecord) -> str | None:
+    """Return the cluster in the description that the provider has given a load balancer, whatever its name is now."""
+    found = _LOAD_BALANCER.fullmatch(balancer.description)
+    return found["cluster"] if found else None
 
 
 @cluster_of.register
@@ -92,6 +97,8 @@ def _of_group(group: GroupRecord) -> str | None:
 
 @cluster_of.register
 def _of_volume(volume: VolumeRecord) -> str | None:
+    if volume.is_restored:
+        return None
     if CSI in volume.metadata:
         return volume.metadata[CSI] or None
     found = _IN_TREE.fullmatch(volume.name)

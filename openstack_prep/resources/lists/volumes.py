@@ -23,6 +23,14 @@ class VolumeRecord:
     servers: tuple[str, ...] = ()
     """Ids of the servers that it is attached to."""
 
+    @property
+    def is_restored(self) -> bool:
+        """Whether somebody restored it from a backup of another volume, whose name and metadata it then has.
+
+        Source: cinder 29.0.0, backup/driver.py (BackupMetadataAPI.put), backup/manager.py (restore_backup).
+        """
+        return "src_backup_id" in self.metadata
+
     @classmethod
     def read(cls, raw: Raw) -> VolumeRecord:
         servers = tuple(each["server_id"] for each in raw.get("attachments") or ())

@@ -72,6 +72,8 @@ OURS = [
     ("floating_ip", {"tags": [TAG], "description": ""}),
     ("floating_ip", {"tags": [], "description": f"{ID}-bootstrap-fip"}),
     ("load_balancer", {"name": "lb", "description": f"Kubernetes external service a/b from cluster {ID}"}),
+    ("load_balancer", {"name": "lb", "description": TAG}),
+    ("load_balancer", {"name": "lb", "tags": [TAG]}),
     ("container", {"name": f"{ID}-image-registry-abc", "metadata": {"openshiftclusterid": ID}}),
 ]
 THEIRS = [
@@ -98,6 +100,10 @@ THEIRS = [
     ("floating_ip", {"tags": [FOREIGN], "description": ""}),
     ("load_balancer", {"name": "lb", "description": f"service a/b from cluster {LONGER}"}),
     ("load_balancer", {"name": "lb", "description": None}),
+    ("load_balancer", {"name": "in-front", "description": f"API and ingress of {ID}, made by hand"}),
+    ("load_balancer", {"name": "lb", "tags": [FOREIGN]}),
+    ("volume", with_metadata(f"pvc-{ID}", **{CSI: ID, "src_backup_id": "b"})),
+    ("volume", with_metadata(f"{ID}-master-0", src_backup_id="b")),
     ("container", {"name": f"{ID}-image-registry-abc", "metadata": {}}),
 ]
 
