@@ -26,7 +26,7 @@ from openstack_prep.core.twin import choose, settle, with_twins
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.image import glance, image_upload
 from openstack_prep.resources.image.glance import ID, NAME, PACKED, SEALS, SPEC, ImageRecord, is_sealed, sums
-from openstack_prep.resources.image.image_fields import EVERYBODYS, ImageFields
+from openstack_prep.resources.image.image_fields import ImageFields
 from openstack_prep.resources.network.uses import of_image
 
 SAID = ("disk_format", "container_format", "visibility", "min_disk", "min_ram", "protected")
@@ -85,8 +85,12 @@ class Image(ImageFields):
 
     @property
     def _may_be_of_others(self) -> bool:
-        """Whether an image that another project shows to everybody represents it, if its project has none."""
-        return (self.source is None and self.rhcos is None) or self.visibility in EVERYBODYS
+        """Whether a public image of another project represents it, if its project has none.
+
+        A community image never does: anybody may call one like it (Glance 33.0.0, policies/image.py,
+        communitize_image), whereas only administrators make images public.
+        """
+        return (self.source is None and self.rhcos is None) or self.visibility == "public"
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
@@ -120,7 +124,7 @@ class Image(ImageFields):
             return replace(found, values=self.desired() | {"status": "incomplete"})
         candidates = finished or [image for image in within if image.name == self.name]
         if not candidates and self._may_be_of_others:
-            candidates = [image for image in listed if image.name == self.name and image.visibility in EVERYBODYS]
+            candidates = [image for image in listed if image.name == self.name and image.visibility == "public"]
         standing = only_one(candidates, str(self.key))
         return self._observed(run, standing, family) if standing is not None else None
 

@@ -69,6 +69,17 @@ def external_networks(run: CloudRun) -> Sequence[NetworkRecord]:
 
 
 @query
+def external_for_all(run: CloudRun) -> frozenset[str]:
+    """Return the ids of the networks that are external for all projects; only administrators see who has said so.
+
+    Whoever knows the id of a project may share a network with it as external, by any name; only an administrator may
+    share one with all (Neutron 29.0.0, conf/policies/rbac.py, create_rbac_policy:target_tenant).
+    """
+    which: Values = {"object_type": "network", "action": "access_as_external", "target_tenant": "*"}
+    return frozenset(raw["object_id"] for raw in run.admin.network.list("/rbac-policies", "rbac_policies", **which))
+
+
+@query
 def networks_at(run: CloudRun, physical_network: str) -> Sequence[NetworkRecord]:
     """Return the networks on a physical network, which only administrators see."""
     which: Values = {"provider:physical_network": physical_network}

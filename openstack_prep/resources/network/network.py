@@ -13,11 +13,11 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import CloudError, Mistake
+from openstack_prep.base.errors import CloudError, Mistake, NotUnique
 from openstack_prep.base.fields import Count, Name
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.cloud_run import CloudRun, only_one
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Coherent, Key, Observed, Resource
 from openstack_prep.core.resource import Undeclarable
@@ -265,8 +265,16 @@ class ExternalNetwork(Resource[CloudRun], Undeclarable):
     """Name of the network."""
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        network = only_one((each for each in queries.external_networks(run) if each.name == self.name), str(self.key))
-        return Observed(id=network.id) if network else None
+        named = [each for each in queries.external_networks(run) if each.name == self.name]
+        if len(named) > 1:
+            named = [each for each in named if each.id in queries.external_for_all(run)] or named
+        if len(named) > 1:
+            found = ", ".join(f"{each.id} of project {queries.project_name(run, each.project_id)}" for each in named)
+            fix = (
+                "have an administrator rename one, or delete the RBAC policy by which a project shares one as external"
+            )
+            raise NotUnique(f"{self.key}: {len(named)} external networks have this name ({found}); {fix}")
+        return Observed(id=named[0].id) if named else None
 
     def list_alternatives(self, run: CloudRun) -> Iterable[str]:
         return (network.name for network in queries.external_networks(run))

@@ -273,6 +273,17 @@ def test_without_a_source_a_public_one_will_do(run: CloudRun, glance: Glance) ->
         apply(run, Image(name="cirrus"))
 
 
+@pytest.mark.parametrize("fields", [{}, {"source": "disk.qcow2", "visibility": "community"}])
+def test_a_community_image_of_others_is_never_meant(run: CloudRun, glance: Glance, fields: dict[str, Any]) -> None:
+    """Any user of the cloud can upload one of this name: it stands for none, and makes no name ambiguous."""
+    glance.image("cirros", NEW, owner="strangers", visibility="community")
+    assert Image.find(run, [Image(name="cirros", **fields)]) == {}
+    glance.image("cirros", NEW, owner="others", visibility="public")
+    if not fields:
+        (found,) = Image.find(run.fresh(), [Image(name="cirros")]).values()
+        assert found.id == "i2"
+
+
 def test_a_missing_file_is_a_mistake(run: CloudRun, glance: Glance) -> None:
     with pytest.raises(PlanRefused, match="/nowhere/disk cannot be read"):
         apply(run, Image(name="rhcos", source="/nowhere/disk"))
