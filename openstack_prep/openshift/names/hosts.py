@@ -6,6 +6,7 @@ hosts(5) has no wildcards, so it lists the routes of a default installation one 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -79,6 +80,19 @@ def hosts_lines(names: ClusterNames) -> list[str]:
 def dnsmasq_lines(names: ClusterNames) -> list[str]:
     """Return lines for dnsmasq: exact names for the API, a wildcard below ``apps`` for the routers."""
     return entries.dnsmasq_lines([*names.servers(), (names.ingress, f"*.apps.{names.domain}")])
+
+
+_ZONE_LINE = re.compile(
+    r"\$ORIGIN \S+|\$TTL \d+|@ IN SOA \S+ hostmaster\.\S+ \( [\d ]+ \)|@ IN NS \S+"
+    r"|(api|api-int|\*\.apps) IN (A|AAAA) \S+"
+)
+
+
+def foreign_lines(zone_file: str) -> Iterator[tuple[int, str]]:
+    """Yield the number and the text of each line of a zone that ``zone`` never writes."""
+    for number, line in enumerate(zone_file.splitlines(), 1):
+        if line.strip() and not _ZONE_LINE.fullmatch(" ".join(line.split())):
+            yield number, line.strip()
 
 
 def zone(names: ClusterNames, *, server: str, today: date, old: str = "") -> str:

@@ -185,7 +185,7 @@ def write(path: Path, names: ClusterNames, form: Form, server: str | None = None
     In a hosts or dnsmasq file they are a block between two comments with the domain; the rest of the file is left
     untouched.  A line there that gives one of the names another address is refused; with ``replace``, the names are
     removed from it, and a line without others becomes a comment.  A zone is a file of its own; only a zone of the same
-    domain is replaced.  Raises SpecError, PrepError.
+    domain is replaced, and none with lines that this function does not write.  Raises SpecError, PrepError.
     """
     if form != "bind":
         edit = _replace(names, form) if replace else _refuse(path, names, form)
@@ -195,6 +195,9 @@ def write(path: Path, names: ClusterNames, form: Form, server: str | None = None
         if old and not old.startswith(f"$ORIGIN {names.domain}.\n"):
             what = f"is not the zone of {names.domain}"
             raise SpecError([Mistake(str(path), what, "give another file, or move this one away")])
+        if lost := list(hosts.foreign_lines(old)):
+            fix = "move it to a file of its own, or delete it"
+            raise SpecError([Mistake(f"{path}:{number}", f"{line!r} would be lost", fix) for number, line in lost])
         return text_of(names, form, server, old)
 
     return change_file(path, zone)

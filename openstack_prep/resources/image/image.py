@@ -75,7 +75,7 @@ class Image(ImageFields):
             observed = each._among(run, glance.owned(run, project_id), project_id) if project_id else None
             if observed is not None:
                 found[each.key] = observed
-            elif project_id and each._may_be_of_others:
+            elif each._may_be_of_others:
                 missing.append((each, project_id))
         others = glance.named(run, tuple(sorted({each.name for each, _ in missing}))) if missing else []
         for each, project_id in missing:
@@ -112,7 +112,7 @@ class Image(ImageFields):
         for declared, observed in cls.scan(run, owner):
             yield replace(declared, protected=None), observed
 
-    def _among(self, run: CloudRun, listed: Iterable[ImageRecord], project_id: str) -> Observed | None:
+    def _among(self, run: CloudRun, listed: Iterable[ImageRecord], project_id: str | None) -> Observed | None:
         """Return the image that represents this one, with all images that runs of this spec created for it."""
         within = [image for image in listed if image.owner == project_id]
         family = [image for image in within if _is_ours(run, image) and image.properties.get(NAME) == self.name]

@@ -178,6 +178,18 @@ def test_a_zone_is_written_once_and_its_serial_goes_on(tmp_path: Path) -> None:
     assert int(path.read_text().split("( ")[1].split()[0]) == int(first.split("( ")[1].split()[0]) + 1
 
 
+@pytest.mark.parametrize("line", ["registry IN A 192.0.2.9", "; asked for by the DNS team", "_etcd IN SRV 0 10 1 a"])
+def test_a_zone_in_which_somebody_has_written_is_refused(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "zone"
+    write(path, NAMES, "bind", "ns.example.org")
+    text = path.read_text() + f"{line}\n"
+    path.write_text(text)
+    with pytest.raises(SpecError) as caught:
+        write(path, NAMES, "bind", "ns.example.org")
+    assert [mistake.where for mistake in caught.value.mistakes] == [f"{path}:{len(text.splitlines())}"]
+    assert path.read_text() == text
+
+
 @pytest.mark.parametrize(
     "text", ["127.0.0.1 localhost\n", "$ORIGIN dev2.example.com.\n", "$ORIGIN dev.example.com.x\n"]
 )
