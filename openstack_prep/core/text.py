@@ -9,6 +9,7 @@ from dataclasses import is_dataclass, replace
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Values
+from openstack_prep.base.secret_forms import without_logins
 from openstack_prep.base.style import DIM, GREEN, OF_MARK, PLAIN, YELLOW, Style, printable
 from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step, Texts, UpdateEffects
 from openstack_prep.core.resource import HasImplied, HasTexts, ListsEffects, supports
@@ -18,7 +19,10 @@ WHOLE = frozenset({"next", "needs", "then", "warning"})
 
 
 def show(value: object, most: int = PLAIN.most) -> str:
-    """Return a value as a person would write it in a spec; texts of more characters are cut, secrets show as stars."""
+    """Return a value as a person would write it in a spec; texts of more characters are cut, secrets show as stars.
+
+    What exists may have been written by somebody else, so that no field knows the password in a URL as a secret.
+    """
     if value is None:
         return "(unset)"
     if isinstance(value, bool):
@@ -31,7 +35,7 @@ def show(value: object, most: int = PLAIN.most) -> str:
         return "[" + ", ".join(sorted(show(each, most) for each in value)) + "]"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "[" + ", ".join(show(each, most) for each in value) + "]"
-    text = str(value) or '""'
+    text = without_logins(str(value)) or '""'
     text = text if text.isprintable() else repr(text)  # line ends and terminal codes
     if len(text) <= most:
         return text
@@ -41,8 +45,10 @@ def show(value: object, most: int = PLAIN.most) -> str:
 
 
 def plain(value: object) -> object:
-    """Return a value as JSON and YAML represent it; a secret becomes stars."""
-    if value is None or isinstance(value, bool | int | float | str):
+    """Return a value as JSON and YAML represent it; a secret becomes stars, and URLs lose their logins."""
+    if isinstance(value, str):
+        return without_logins(value)
+    if value is None or isinstance(value, bool | int | float):
         return value
     if is_dataclass(value):
         return plain({name: each for name, each in vars(value).items() if each is not None})
@@ -81,7 +87,7 @@ def _changed_lines(texts: Texts, style: Style) -> Iterable[str]:
     """Yield a unified diff, with dots between its parts in place of line numbers."""
     for number, line in enumerate(difflib.unified_diff(texts.before.splitlines(), texts.after.splitlines(), n=2)):
         if number > 2:
-            shown = "..." if line.startswith("@@") else line
+            shown = "..." if line.startswith("@@") else without_logins(line)
             yield style.wrapped(f"{'':6}{style.paint(shown, OF_MARK.get(shown[0], '0'))}", 8)
 
 

@@ -315,3 +315,12 @@ def test_numbers_and_their_words() -> None:
     steps = [Step(resource=CRATE, action=each) for each in (Action.KEEP, Action.CREATE, Action.KEEP, Action.DELETE)]
     assert text.counts(steps) == "1 to create, 1 to delete, 2 unchanged"
     assert (text.width_of(steps), text.width_of([])) == (9, 0)
+
+
+def test_the_login_in_a_url_that_somebody_has_written_is_never_shown() -> None:
+    """What exists is shown as it was before: no field of the spec knows that its password is a secret."""
+    url = "http://admin:hunter2@proxy:3128"
+    for value in (url, {"HTTPS_PROXY": url}, (url,), frozenset({url})):
+        change = Change("variables", value, None)
+        assert "hunter2" not in text.change_text(change, 500) + json.dumps(text.plain(value))
+        assert "proxy:3128" in text.show(value)
