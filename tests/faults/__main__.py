@@ -1,7 +1,7 @@
 """Faults by number: ``python -m tests.faults --seeds 1-200``, ``--kill-every 5``, ``--then-destroy 2``, or ``--tls``.
 
-Takes a devcloud of its own, which it resets at the start and after a trial with something wrong.  The same number gives
-the same rules.  A trial with something wrong prints the line that repeats it.
+Takes a devcloud of its own, which it resets at the start (not with ``--no-reset``) and after a trial with something
+wrong.  The same number gives the same rules.  A trial with something wrong prints the line that repeats it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     layout = Layout(options.port_base, default_root())
     environment = {"OS_CLIENT_CONFIG_FILE": str(layout.clouds_file), "OS_CLOUD": "devcloud-admin"}
-    cloud.reset(layout)
+    if options.reset:
+        cloud.reset(layout)
     if options.tls:
         shipped.preload()
         wrong = tls.try_all(layout)
@@ -66,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--phase", nargs="+", choices=PHASES, default=PHASES, help="with --kill-every: when")
     parser.add_argument("--in-turn", action="store_true", help="with --kill-every: one phase per request, in turn")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no trial after so long")
+    parser.add_argument("--no-reset", dest="reset", action="store_false", help="begin with the devcloud as it is")
     parser.add_argument("--tls", action="store_true", help="try certificates, right and wrong ones, instead")
     parser.add_argument("--verbose", action="store_true", help="print schedules, and what failing runs said")
     return parser

@@ -16,7 +16,10 @@ from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 
 SHIPPED = resources.files("openstack_prep.install_configs")
-NAMES = ("external-ip", "metallb", "openshift", "service-host", "virtual-machines")
+NAMES = (
+    *("external-ip", "metallb", "openshift", "service-host"),
+    pytest.param("virtual-machines", marks=pytest.mark.more),  # test_virtual_machines.py has the way itself
+)
 DATA = Path(__file__).parent / "data" / "exposures"
 CHANGING = {
     r"(?<=/exposed_cluster%2F)([a-z]+)@[^\]]+": r"\1@HOME",  # the project in the ownership tag

@@ -15,7 +15,7 @@ from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 
-BOTH = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+BOTH = pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.more)])
 
 
 @pytest.fixture

@@ -247,7 +247,9 @@ def verified(own: Prep) -> list[dict[str, Any]]:
     return [link for chain in chains for link in chain["links"]]
 
 
-@pytest.mark.parametrize(("release", "code"), [("4.18", 8), ("4.11", 128 + signal.SIGINT)])
+@pytest.mark.parametrize(
+    ("release", "code"), [("4.18", 8), pytest.param("4.11", 128 + signal.SIGINT, marks=pytest.mark.more)]
+)
 def test_an_interrupt_reaches_both_and_its_code_comes_through(own: Prep, release: str, code: int) -> None:
     own.environment |= {"STANDIN_RELEASE": release, "STANDIN_SECONDS": "60"}
     words = ("ipi", "--no-check", "--ingress-ip", "192.0.2.9", *CREATE, "--dir", "ocp")

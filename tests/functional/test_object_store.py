@@ -60,7 +60,7 @@ def test_keys_sign_temporary_urls(cloud: Cloud) -> None:
     assert not [name for name in headers if name.lower().startswith("x-account-meta")]
 
 
-@pytest.mark.parametrize("name", ["Temp-URL-Key", "temp_url_key-2"])
+@pytest.mark.parametrize("name", ["Temp-URL-Key", pytest.param("temp_url_key-2", marks=pytest.mark.more)])
 def test_the_current_key_is_shown_nowhere(prep: Prep, tenant: Tenant, name: str) -> None:
     """A plan that reads the key back as metadata would print it."""
     cloud = Cloud(tenant.connect())

@@ -23,8 +23,10 @@ REQUESTS = 45  # about as many as one apply sends
     ("rules", "projects", "lock_timeout"),
     [
         pytest.param(Rules(racers=2, requests=REQUESTS), 1, "300", id="killed"),
-        pytest.param(Rules(racers=2, requests=REQUESTS), 2, "300", id="killed beside another project"),
-        pytest.param(Rules(racers=3, stagger=(0.2, 2.0)), 1, "0", id="leaving at once"),
+        pytest.param(
+            Rules(racers=2, requests=REQUESTS), 2, "300", id="killed beside another project", marks=pytest.mark.more
+        ),
+        pytest.param(Rules(racers=3, stagger=(0.2, 2.0)), 1, "0", id="leaving at once", marks=pytest.mark.more),
         pytest.param(Rules(racers=2, stagger=(0.0, 1.0), against_destroy=True), 1, "300", id="against destroy"),
     ],
 )

@@ -215,6 +215,7 @@ def check_cloud(server: dict[str, str], cluster: str) -> None:
     assert manager["secret"]["name"] == driver["secret"]["name"] == secret["metadata"]["name"]
 
 
+@pytest.mark.more  # test_rke2_config.py has both versions
 def test_ipv6(devcloud: Any, images: tuple[str, str]) -> None:
     """Rules, manifests and URLs for IPv6; a second IP version needs a second subnet, also for Heat."""
     lab = Lab(devcloud)

@@ -263,9 +263,9 @@ def test_manifests_eat_the_install_config_and_begin_no_cluster(tmp_path: Path) -
     ("release", "left", "refused"),
     [
         ("4.21", ".clusterapi_output/envtest.kubeconfig", True),
-        ("4.21", "terraform.masters.tfstate", False),
         ("4.11", "terraform.masters.tfstate", False),
-        ("4.6", "terraform.tfstate", True),
+        pytest.param("4.21", "terraform.masters.tfstate", False, marks=pytest.mark.more),
+        pytest.param("4.6", "terraform.tfstate", True, marks=pytest.mark.more),
     ],
 )
 def test_what_is_refused_is_refused_last(tmp_path: Path, release: str, left: str, refused: bool) -> None:

@@ -193,7 +193,7 @@ def race(lab: Lab, racers: int, *wanted: Resource) -> list[Report]:
         return list(pool.map(lambda made: executor.execute(made, made.run), plans))
 
 
-@pytest.mark.parametrize("racers", [2, 4])
+@pytest.mark.parametrize("racers", [2, pytest.param(4, marks=pytest.mark.more)])
 def test_runs_without_a_lease_leave_one_of_everything(lab: Lab, image: Image, racers: int, monkeypatch: Any) -> None:
     monkeypatch.setattr(twin, "WAIT", 10.0)
     wanted = (NETWORK, NODES, ROUTER, POOL, GROUP, ADDRESS, SPREAD, image)
