@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -59,12 +59,15 @@ class Cloud(OwnToken):
     contents: Contents | None = None
     _received: tuple[Any, float] | None = None
     """The present token, and when it was first seen: keystoneauth does not record when it came."""
+    _earlier: Any = None
+    """The token that the connection had from the first, if any."""
 
     def __init__(self, connection: Connection, chosen_region: str | None = None) -> None:
         self._connection = connection
         self.session = connection.session
         self.session.timeout = self.session.timeout or TIMEOUT
         login.prepare(self.session)
+        self._earlier = getattr(self.session.auth, "auth_ref", None)
         self.services: dict[str, Service] = {}
         self.lock, self.parallel, self.chosen_region = threading.Lock(), 0, chosen_region
 
@@ -179,11 +182,12 @@ class Cloud(OwnToken):
     def now(self) -> datetime:
         """Return the time by Keystone's clock, by which credentials expire: that of this machine may be wrong.
 
-        Of a token that somebody else requested earlier, the time in between is missing.
+        How old a token of somebody else is, such as one of the SDK's cache, only the clock of this machine tells.
         """
         access = self._access()
         received = self._received[1] if self._received else time.monotonic()
-        return cast(datetime, access.issued) + timedelta(seconds=time.monotonic() - received)
+        found = cast(datetime, access.issued) + timedelta(seconds=time.monotonic() - received)
+        return max(found, min(datetime.now(UTC), access.expires)) if access is self._earlier else found
 
     @property
     def expires(self) -> datetime:
@@ -270,6 +274,7 @@ class UserCloud(Cloud):
         self.session._session = None  # which it would close, although it is the other's, too
         self.session.auth = login.by_password(of.auth_url, username, password, domain, project_id)
         login.prepare(self.session)
+        self._earlier = getattr(self.session.auth, "auth_ref", None)
         self.services: dict[str, Service] = {}
         self.lock, self.chosen_region = threading.Lock(), of.chosen_region
 

@@ -5,6 +5,7 @@ import os
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -214,6 +215,15 @@ def test_a_token_that_ends_soon_is_renewed(
     for _ in range(3):
         cloud.authenticate()
     assert asked.call_count == 2
+
+
+def test_the_time_by_a_token_of_the_cache_is_that_of_this_machine(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    old = token()
+    old["token"]["issued_at"] = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
+    services.post(TOKENS, json=old, headers={"X-Subject-Token": "t"}, status_code=201)
+    assert timedelta(minutes=59) < datetime.now(UTC) - cloud.now() < timedelta(minutes=61)  # Keystone's clock
+    later = Cloud(cloud.connection)  # which has a token from the first, as by ``cache: {auth: true}``
+    assert datetime.now(UTC) - later.now() < timedelta(minutes=1)
 
 
 def test_threads_with_one_refused_token_log_in_once(services: requests_mock.Mocker, cloud: Cloud) -> None:
