@@ -5,7 +5,7 @@ created, interfaces of routers, rules that new groups bring, and what Heat would
 and what other runs are about to use. Of a new project the defaults are read.
 
 Source: Neutron 29.0.0, quota/resource.py (ports count by their project: those of interfaces do, those of gateways and
-floating IPs have none); Compute API "os-quota-sets".
+floating IPs have none), db/extraroute_db.py (the quota of routes is one per router); Compute API "os-quota-sets".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from openstack_prep.core.model import Action, Key, Step
 from openstack_prep.core.resource import NeedsQuota, supports
 from openstack_prep.core.twin import Twin
 from openstack_prep.resources.compute import quota_stores
-from openstack_prep.resources.compute.quota_stores import QuotaUsage, Store
+from openstack_prep.resources.compute.quota_stores import EACH, QuotaUsage, Store
 from openstack_prep.resources.identity.in_project import InProject
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def shortages(run: CloudRun, plan: Plan) -> Iterator[Mistake | str]:
             if isinstance(quota, str):
                 yield quota
             elif not reported & {resource.key for resource, _ in needs[name]}:
-                yield from _shortage(run, owner, name, quota, needs[name], declared=name in limits.get(place, {}))
+                for users in [[each] for each in needs[name]] if name in EACH else [needs[name]]:
+                    yield from _shortage(run, owner, name, quota, users, declared=name in limits.get(place, {}))
 
 
 def _place(step: Step) -> Place:

@@ -78,6 +78,8 @@ class Quota(InProject, Untagged):
     """RBAC policies."""
     routers: Limit | None = None
     """Routers."""
+    router_routes: Limit | None = None
+    """Static routes per router, in clouds of OpenStack 2026.2 and later."""
     security_groups: Limit | None = None
     """Security groups, including the group "default"."""
     security_group_rules: Limit | None = None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from openstack_prep.cloud.service import Service
 
 UNLIMITED = -1
-EACH = ("server_group_members", "per_volume_gigabytes")  # limits per resource, without a usage
+EACH = ("server_group_members", "per_volume_gigabytes", "router_routes")  # limits per resource, without a usage
 _DEFAULT_GROUP = {"security_groups": 1, "security_group_rules": 4}  # Neutron creates it on the first request for groups
 _UNITS = {"ram": " MiB", "gigabytes": " GiB", "per_volume_gigabytes": " GiB"}
 _OPTIONS = {"security_groups": "secgroups", "security_group_rules": "secgroup-rules"}
@@ -71,6 +71,7 @@ NETWORK = Store(
         "ports": "port",
         "rbac_policies": "rbac_policy",
         "routers": "router",
+        "router_routes": "router_route",
         "security_groups": "security_group",
         "security_group_rules": "security_group_rule",
         "subnets": "subnet",

@@ -25,7 +25,7 @@ from openstack_prep.resources.network import external_addresses
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.external_addresses import AsksForAddresses
 from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, routers_of, subnets_on
-from openstack_prep.resources.network.neutron import NetworkResource, added, changed
+from openstack_prep.resources.network.neutron import NetworkResource, added, changed, is_new_value
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.network.uses import (
     Use,
@@ -146,7 +146,8 @@ class Router(AsksForAddresses, NetworkResource[RouterRecord]):
             yield given_addresses(self.external_network)
 
     def quota_need(self, run: CloudRun, changes: Sequence[Change] | None) -> Mapping[str, int]:
-        return {**super().quota_need(run, changes), "ports": added(self, "interfaces", changes)}
+        needed = {**super().quota_need(run, changes), "ports": added(self, "interfaces", changes)}
+        return needed | ({"router_routes": len(self.routes or ())} if is_new_value("routes", changes) else {})
 
     def provides(self) -> Iterable[Key]:
         yield self.key

@@ -13,7 +13,9 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.lists.neutron_records import Route
 from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.router import Router
 from openstack_prep.verbs.opening import LivePlan
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, failure
 
@@ -90,3 +92,15 @@ def test_a_service_without_such_a_quota_limits_nothing(empty_cloud: requests_moc
     empty_cloud.get(f"{NEUTRON}/{ADMIN_PROJECT}/details.json", json={"quota": {}})
     made = prep.plan(Cloud(connection()), TWO, name="lab")
     assert (shortages(made), made.not_checked) == ([], ())
+
+
+def test_routes_count_per_router(empty_cloud: requests_mock.Mocker) -> None:
+    routes = tuple(Route(destination=f"10.{number}.0.0/16", nexthop="10.0.0.9") for number in range(3))
+    details = {"router_route": {"limit": 3, "used": 0, "reserved": 0}, "router": {"limit": -1, "used": 0}}
+    empty_cloud.get(f"{NEUTRON}/{ADMIN_PROJECT}/details.json", json={"quota": details})
+    cloud = Cloud(connection())
+    two = (Router(name="one", routes=routes), Router(name="two", routes=routes))
+    assert shortages(prep.plan(cloud, two, name="lab")) == []
+    more = Router(name="more", routes=(*routes, Route(destination="10.9.0.0/16", nexthop="10.0.0.9")))
+    fix = f"raise the quota: openstack quota set --router-routes 4 {ADMIN_PROJECT}"
+    assert shortages(prep.plan(cloud, (*two, more), name="lab")) == [(("router/more",), fix)]
