@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
@@ -149,7 +149,7 @@ class ClusterAddresses:
             naming.ingress_port(infra_id): self.ingress_floating_ip,
         }
         resources: list[Resource] = [
-            FloatingIPAttachment(port=port, tag=naming.tag(infra_id), move=move, **_by_address_or_id(given))
+            _by_address_or_id(given, FloatingIPAttachment(port=port, tag=naming.tag(infra_id), move=move))
             for port, given in ports.items()
             if given
         ]
@@ -159,11 +159,12 @@ class ClusterAddresses:
         return tuple(resources)
 
 
-def _by_address_or_id(given: str) -> dict[str, str]:
+def _by_address_or_id(given: str, attachment: FloatingIPAttachment) -> FloatingIPAttachment:
+    """Return an attachment of the floating IP that is given by its address or its id."""
     try:
-        return {"address": str(ipaddress.ip_address(given))}
+        return replace(attachment, address=str(ipaddress.ip_address(given)))
     except ValueError:
-        return {"floating_ip_id": given}
+        return replace(attachment, floating_ip_id=given)
 
 
 def _blocks(given: Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ installer itself silently detaches a floating IP from its current port.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 from openstack_prep.base.codes import Code
@@ -15,7 +15,7 @@ from openstack_prep.base.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import ATTACHED, Change, Context, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import ATTACHED, Change, Context, FromContext, Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.addresses.floating_ip import (
     AttachedFloatingIP,
     FloatingIP,
@@ -23,13 +23,23 @@ from openstack_prep.resources.addresses.floating_ip import (
 )
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.installer_names import foreign_tags
-from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord
+from openstack_prep.resources.lists.neutron_records import INTERFACES, FloatingIPRecord, PortRecord
 from openstack_prep.resources.lists.ownership import attachment_tag, carries, name_of
 from openstack_prep.resources.network.network import routers_of
 from openstack_prep.resources.network.port import NamedPort, PortOfInstaller, of_another, ports_of
 from openstack_prep.resources.network.uses import attachment_id
 
 LONGEST_DESCRIPTION = 255
+ADDING_ROUTERS = ("router", "stack")
+"""Kinds that may join the subnet of a port to an external network."""
+
+
+@dataclass(frozen=True)
+class AttachmentNeighbours(FromContext):
+    """What the spec of an attachment declares."""
+
+    kinds: frozenset[str] = frozenset()
+    """All kinds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +65,8 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
     """KEY=VALUE that the port has as a tag, or will have; a port with a different value for this key is refused."""
     move: bool = False
     """Allow moving the floating IP from the port that it is attached to."""
+    neighbours: AttachmentNeighbours = field(default=AttachmentNeighbours(), repr=False)
+    """What else the spec declares, which ``resolve`` finds there."""
 
     @property
     def name(self) -> str:
@@ -84,7 +96,8 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         if self.floating_ip and not named:
             what = f"floating_ip {self.floating_ip} is not in this spec"
             raise SpecError([self.mistake(what, "declare it, or set address instead", Code.SPEC_UNRESOLVED)])
-        return (replace(self, address=named[0].address) if named else self,)
+        neighbours = AttachmentNeighbours(frozenset(each.kind for each in context.resources))
+        return (replace(self, address=named[0].address if named else self.address, neighbours=neighbours),)
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), self._named_port)
@@ -169,6 +182,19 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
             if other.port_id == port.id and (record is None or other.id != record.id):
                 has = f"floating IP {other.address} is already attached to the port"
                 yield self.mistake(has, "detach it first, or attach that one")
+
+    def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterator[str]:
+        """Yield that no router of the project joins a subnet of the port: Neutron attaches no floating IP without one.
+
+        One of another project may. Source: Neutron 29.0.0, db/l3_db.py, get_router_for_floatingip.
+        """
+        port, project_id = self._port(run), run.find_project_id(self.owner)
+        if port is None or project_id is None or {*ADDING_ROUTERS} & self.neighbours.kinds:
+            return
+        interfaces = (each for each in ports_of(run, project_id) if each.device_owner in INTERFACES)
+        joined = {each.subnet_id for interface in interfaces for each in interface.fixed_ips}
+        if joined.isdisjoint(each.subnet_id for each in port.fixed_ips):
+            yield f"whether a router of another project joins port {self.port}, as none of this project does"
 
     def _taken(self, run: CloudRun, record: FloatingIPRecord) -> Mistake:
         serves = f"{record.address} is attached to another port: {self._current_port(run, record)}"
