@@ -122,12 +122,37 @@ def prep(devcloud: Devcloud, tmp_path: Path) -> Iterator[Prep]:
 
 
 @pytest.fixture
-def lab(devcloud: Devcloud) -> Iterator[Lab]:
+def own_lab(devcloud: Devcloud) -> Iterator[Lab]:
     """A project with a user, for resources made in Python; destroyed at the end, with all that was declared."""
     made = Lab(devcloud)
     yield made
     made.destroy()
     assert made.admin.identity.find_project(made.name) is None
+
+
+@pytest.fixture
+def lab(own_lab: Lab) -> Lab:
+    """That project; a module whose tests leave project and user alone takes ``shared_lab`` in its place."""
+    return own_lab
+
+
+@pytest.fixture(scope="module")
+def module_lab(devcloud: Devcloud) -> Iterator[Lab]:
+    """A project with a user, for all tests of a module; destroyed at the end."""
+    made = Lab(devcloud)
+    yield made
+    made.destroy()
+    assert made.admin.identity.find_project(made.name) is None
+
+
+@pytest.fixture
+def shared_lab(module_lab: Lab) -> Iterator[Lab]:
+    """The module's project; what a test declared in it is destroyed at its end, and the project stays.
+
+    To make and destroy a project takes some eighty requests, which is as many as most tests send beside it.
+    """
+    yield module_lab
+    module_lab.clear()
 
 
 @pytest.fixture(scope="module")

@@ -86,7 +86,17 @@ class Lab:
         spec = Spec(self.name, spec.resources[len(self.base) :]) if only else spec
         report = api.destroy(self.cloud, spec)
         report.raise_for_failures()
+        if not only:
+            self.declared = {each.key: each for each in self.base}
         return {str(result.step.key) for result in report.changed}
+
+    def clear(self) -> None:
+        """Take back what was declared beside the project and its user."""
+        base = {each.key: each for each in self.base}
+        added = tuple(each for key, each in self.declared.items() if key not in base)
+        if added:
+            api.destroy(self.cloud, Spec(self.name, added)).raise_for_failures()
+        self.declared = base
 
     def destroy_stacks(self, *only: Stack) -> set[str]:
         """Take back all stacks, or only some of them, as the project's own user, whom other tests need still."""

@@ -236,7 +236,9 @@ def test_a_port_that_is_no_longer_declared(lab: Lab) -> None:
     assert not ports(lab)
 
 
-@pytest.mark.parametrize(("method", "path"), [("POST", "/ports$"), ("PUT", "/tags/")])
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/ports$"), pytest.param("PUT", "/tags/", marks=pytest.mark.more)]
+)
 def test_a_lost_answer_makes_nothing_twice(lab: Lab, devcloud: Devcloud, method: str, path: str) -> None:
     with devcloud.faults(Fault("neutron", method=method, path_regex=path, drop_answer=True)):
         lab.apply(*ALL)
@@ -250,7 +252,7 @@ def test_a_run_that_ended_before_the_tags(lab: Lab, devcloud: Devcloud) -> None:
     assert set(port(lab).tags) == {"vip", "role=api"}
 
 
-@pytest.mark.parametrize("racers", [2, 4])
+@pytest.mark.parametrize("racers", [2, pytest.param(4, marks=pytest.mark.more)])
 @pytest.mark.parametrize("chosen", [True, False], ids=["given address", "any address"])
 def test_runs_at_once_leave_one_port(lab: Lab, racers: int, chosen: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(twin, "WAIT", 10.0)
