@@ -145,6 +145,7 @@ class Port(NetworkResource[PortRecord]):
     collection: ClassVar[str] = "ports"
     member: ClassVar[str] = "port"
     immutable: ClassVar[frozenset[str]] = frozenset({"network", "mac_address"})
+    defaults: ClassVar[Values] = {"admin_state_up": True}
 
     name: Name
     """Name of the port, unique in its project."""

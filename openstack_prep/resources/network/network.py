@@ -55,6 +55,7 @@ class Network(NetworkResource[NetworkRecord], Coherent):
     collection: ClassVar[str] = "networks"
     member: ClassVar[str] = "network"
     immutable: ClassVar[frozenset[str]] = frozenset(PROVIDER)
+    defaults: ClassVar[Values] = {"admin_state_up": True, "port_security_enabled": True}
 
     name: Name
     """Name of the network, unique in its project."""

@@ -49,6 +49,8 @@ class NetworkResource(ByProjectUser, Adoptable[CloudRun], Generic[R]):
     """The plural in paths."""
     member: ClassVar[str]
     """The singular in bodies; its plural is the same with an s."""
+    defaults: ClassVar[Values] = {}
+    """What Neutron sets unless a request says otherwise (Networking API v2.0); an export leaves it out."""
 
     description: str | None = None
     """Free text; an ownership tag is appended."""
@@ -140,7 +142,8 @@ class NetworkResource(ByProjectUser, Adoptable[CloudRun], Generic[R]):
     @classmethod
     def declared(cls, run: CloudRun, owner: Resource | None, record: R) -> Self:
         """Return the resource that a spec would declare for a record."""
-        same = {each.name: value for each in fields(cls) if (value := getattr(record, each.name, None)) is not None}
+        read = {each.name: getattr(record, each.name, None) for each in fields(cls)}
+        same = {name: value for name, value in read.items() if value not in (None, cls.defaults.get(name))}
         text = run.ownership.strip(record.description) or None
         return cls(**same | cls.in_words(run, record) | {"description": text} | cls.placing(owner))
 

@@ -106,6 +106,7 @@ class Router(AsksForAddresses, NetworkResource[RouterRecord]):
     collection: ClassVar[str] = "routers"
     member: ClassVar[str] = "router"
     immutable: ClassVar[frozenset[str]] = frozenset({"distributed", "ha"})
+    defaults: ClassVar[Values] = {"admin_state_up": True, "enable_snat": True, "distributed": False, "ha": False}
 
     name: Name
     """Name of the router, unique in its project."""

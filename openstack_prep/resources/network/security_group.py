@@ -43,6 +43,7 @@ class SecurityGroup(NetworkResource[GroupRecord], Coherent):
     kind: ClassVar[str] = "security_group"
     collection: ClassVar[str] = "security-groups"
     member: ClassVar[str] = "security_group"
+    defaults: ClassVar[Values] = {"stateful": True}
     identity: ClassVar[frozenset[str]] = NetworkResource.identity | {"rules"}
 
     name: Name

@@ -171,6 +171,7 @@ def declared_rule(
     if rule.remote_address_group_id:
         return None
     low, high = rule.port_range_min, rule.port_range_max
+    port_range = str(low) if low == high else f"{low}-{high}"
     name = _canonical(rule.protocol, rule.ethertype)
     icmp = name in ICMP
     remote = rule.remote_group_id
@@ -179,7 +180,7 @@ def declared_rule(
             direction=cast(Direction, rule.direction),
             ethertype=cast(Ethertype, rule.ethertype),
             protocol=name,
-            ports=f"{low}-{high}" if low is not None and not icmp else None,
+            ports=port_range if low is not None and not icmp else None,
             icmp_type=low if icmp else None,
             icmp_code=high if icmp else None,
             remote_ip_prefix=rule.remote_ip_prefix,

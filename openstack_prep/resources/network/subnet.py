@@ -86,6 +86,7 @@ class Subnet(NetworkResource[SubnetRecord]):
     collection: ClassVar[str] = "subnets"
     member: ClassVar[str] = "subnet"
     immutable: ClassVar[frozenset[str]] = frozenset({"network", "cidr", "ipv6_ra_mode", "ipv6_address_mode"})
+    defaults: ClassVar[Values] = {"enable_dhcp": True}
 
     name: Name
     """Name of the subnet, unique in its project."""
@@ -165,6 +166,7 @@ class Subnet(NetworkResource[SubnetRecord]):
         return {
             "network": queries.network_name(run, record.network_id, record.project_id),
             "gateway_ip": record.gateway_ip or False,
+            "allocation_pools": None if is_whole(record) else record.allocation_pools,
             "dns_nameservers": record.dns_nameservers or None,
             "host_routes": record.host_routes or None,
         }
@@ -374,6 +376,18 @@ def is_host(address: str, cidr: str) -> bool:
 def default_gateway(whole: _Network) -> _Address:
     """Return the gateway of a new subnet that names none (Neutron 29.0.0, ipam_backend_mixin.py, _gateway_ip_str)."""
     return whole.network_address + (1 if whole.version == 4 else 0)
+
+
+def is_whole(record: SubnetRecord) -> bool:
+    """Whether the only pool of a subnet is the one that Neutron sets by default: all addresses but the gateway's.
+
+    Source: neutron 29.0.0 ipam/utils.py, generate_pools.
+    """
+    block = ipaddress.ip_network(record.cidr)
+    own = 1 if block.version == 6 else 2 if block.prefixlen <= 30 else 0  # the network's and the broadcast address
+    inside = record.gateway_ip is not None and ipaddress.ip_address(record.gateway_ip) in block
+    ends = map(_ends, record.allocation_pools)
+    return sum(int(last) - int(first) + 1 for first, last in ends) == block.num_addresses - own - inside
 
 
 def _ends(pool: str) -> tuple[_Address, _Address]:

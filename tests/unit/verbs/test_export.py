@@ -34,7 +34,7 @@ def group(**fields: Any) -> dict[str, Any]:
 def test_by_tag_a_group_without_rules_of_the_spec_is_exported(lab: requests_mock.Mocker) -> None:
     lab.get(GROUPS, json={"security_groups": [group()]})
     said = export.export(Cloud(connection()), HOME, tag="lab").sections
-    assert said["security_groups"] == [{"name": "db", "stateful": True}]
+    assert said["security_groups"] == [{"name": "db"}]
 
 
 @pytest.mark.parametrize("service", ["block-storage", "object-store", "orchestration"])
@@ -163,7 +163,7 @@ def test_rules_are_exported_with_their_fields(lab: requests_mock.Mocker) -> None
     for part in ({}, {"kinds": ["security_group"]}):
         (said,) = export.export(Cloud(connection()), HOME, **part).sections["security_groups"]
         assert said["rules"] == [
-            {"ethertype": "IPv4", "protocol": "tcp", "ports": "22-22", "remote_ip_prefix": "10.0.0.0/8"}
+            {"ethertype": "IPv4", "protocol": "tcp", "ports": "22", "remote_ip_prefix": "10.0.0.0/8"}
         ]
 
 
