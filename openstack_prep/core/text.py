@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 
@@ -11,7 +12,18 @@ from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret_forms import without_logins
 from openstack_prep.base.style import DIM, GREEN, OF_MARK, PLAIN, YELLOW, Style, printable
-from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step, Texts, UpdateEffects
+from openstack_prep.core.model import (
+    MANAGED,
+    Action,
+    Change,
+    Observed,
+    Resource,
+    Result,
+    Status,
+    Step,
+    Texts,
+    UpdateEffects,
+)
 from openstack_prep.core.resource import HasImplied, HasTexts, ListsEffects, supports
 
 WHOLE = frozenset({"next", "needs", "then", "warning"})
@@ -132,6 +144,8 @@ def change_text(change: Change, most: int = PLAIN.most) -> str:
     Of mappings only what differs: "parameters.node_count 3 -> 4".
     """
     before, after = change.before, change.after
+    if change.field == MANAGED and after:
+        return "taken over by this spec"
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
         inner = (Change(f"{change.field}.{key}", before.get(key), after.get(key)) for key in keys)
@@ -170,8 +184,9 @@ def _has_taken(result: Result) -> bool:
 
 def _before(step: Step) -> Iterable[str]:
     """Yield the former values of a resource that the spec does not manage, so that they can be restored manually."""
-    if _changes_foreign(step):
-        yield "was " + ", ".join(f"{change.field} {show(change.before)}" for change in step.changes)
+    changes = [change for change in step.changes if change.field != MANAGED]
+    if _changes_foreign(step) and changes:
+        yield "was " + ", ".join(f"{change.field} {show(change.before)}" for change in changes)
 
 
 def _changes_foreign(step: Step) -> bool:
@@ -257,6 +272,12 @@ def width_of(steps: Iterable[Step]) -> int:
 
 def counts(steps: Iterable[Step]) -> str:
     """Return "2 to create, 1 to update, 5 unchanged"."""
-    actions = [step.action for step in steps]
-    words = {action: f"to {action}" for action in Action} | {Action.KEEP: "unchanged"}
-    return ", ".join(f"{n} {words[action]}" for action in Action if (n := actions.count(action))) or "nothing"
+    numbers = Counter(map(_count_word, steps))
+    order = [*(f"to {action}" for action in Action if action is not Action.KEEP), "to take over", "unchanged"]
+    return ", ".join(f"{numbers[word]} {word}" for word in order if numbers[word]) or "nothing"
+
+
+def _count_word(step: Step) -> str:
+    if step.action is Action.ADOPT and any(change.field == MANAGED for change in step.changes):
+        return "to take over"
+    return "unchanged" if step.action is Action.KEEP else f"to {step.action}"

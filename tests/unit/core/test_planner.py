@@ -381,7 +381,7 @@ def test_what_is_taken_over_permanently_is_shown_and_never_taken_from_another_sp
     wanted = Network(name="net", mtu=1500, adopt="permanently")
     plan = plan_apply("lab", [wanted], {wanted.key: replace(KNOWN, managed_by=owner)}, adopt=True)
     assert plan.steps[0].action is Action.ADOPT
-    assert "managed" in plan.table
+    assert [change.field for change in plan.steps[0].changes] == ["managed"]
     assert [(each.code, each.keys) for each in plan.refusals] == ([("plan.other-spec", (wanted.key,))] if owner else [])
     assert plan_apply("lab", [wanted], {wanted.key: replace(KNOWN, ours=True)}).steps[0].action is Action.KEEP
 
