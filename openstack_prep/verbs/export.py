@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from openstack_prep.base import shell
 from openstack_prep.base.errors import ConfigError, NotAllowed, NotFound, SpecError
@@ -20,8 +20,13 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.entries import ADMINISTRATOR
 from openstack_prep.core.model import FromContext, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.resource import Adoptable
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.cascades.project import ProjectScope, servers, volumes
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, ProjectRecord, foreign_tags
+from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
+from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import is_made_by_neutron
 from openstack_prep.resources.orchestration.record import StackRecord
@@ -66,13 +71,15 @@ def export(
     kinds: Iterable[str] = (),
     name: str = "*",
     tag: str | None = None,
+    adopt: Literal["permanently"] | None = None,
     jobs: int = 8,
 ) -> Export:
     """Return the content of a project (default: that of the connection) as a spec whose plan changes nothing.
 
     ``cloud`` is the connection; other projects than its own need an administrator's. ``project`` is one that exists.
     ``kinds`` (such as "network") and ``name`` (a pattern such as ``web-*``) select some of it; ``tag`` selects what a
-    spec with that name manages. ``jobs`` is how many requests are sent at a time. Raises NotFound for a project that
+    spec with that name manages. With ``adopt``, the spec takes over what it does not manage yet: its plan adds
+    ownership tags, and changes nothing else. ``jobs`` is how many requests are sent at a time. Raises NotFound for a project that
     does not exist, and CloudError.
     """
     home = project or Project(name=cloud.project_name, domain=_domain_of(cloud))
@@ -86,24 +93,27 @@ def export(
         run.known[home.key] = found
         unread: list[type[Resource]] = []
         standing = scan.everything(run, [home], scan.kinds_of_projects(), jobs=jobs, leave_out=unread.append)
+        attached, unnamed = _attachments(run, home, standing)
+        standing = [pair for pair in standing if not isinstance(pair[0], FloatingIPAttachment)] + attached
         unsaid = tuple(_unreadable_kinds(cloud, unread, frozenset(kinds)))
         as_member = is_own and bool({"user", "role_assignment"} & {kind.kind for kind in unread})
         if as_member:
             unsaid = (f"the project {home.name} itself: user {cloud.user[0]} may not manage it", *unsaid)
         unsaid += (*unlisted(run, home, frozenset(kinds)), *_hidden_stacks(run, home, frozenset(kinds)))
         holders = _in_stacks(standing)
-        unsaid += tuple(_undeclarable(run, found.id)) if not kinds and name == "*" else ()
-    if kinds or name != "*":
+        is_whole = not kinds and name == "*"
+        unsaid += (*_undeclarable(run, found.id), *unnamed) if is_whole else ()
+    if not is_whole:
         rest = f"apply --prune with this file would delete what spec {run.ownership.spec} manages of them"
         unsaid = (f"resources that --kind and --name do not select; {rest}", *unsaid)
     chosen = [each for each in standing if _is_chosen(*each, frozenset(kinds), name, tag)]
     sections: dict[str, Any] = {"name": run.ownership.spec}
     if not as_member:  # a spec without a project is one for the project of the connection
-        sections["project"] = _project(run, home, found) if not kinds and name == "*" else _named(home)
+        sections["project"] = (_project(run, home, found) | _adoption(home, found, adopt)) if is_whole else _named(home)
     own = [each for each in chosen if each[1].id not in holders]
     held = ((each, found) for each, found in chosen if found.id in holders and not isinstance(each, SecurityGroupRules))
     unsaid += tuple(f"{each.key}: it belongs to stack {holders[found.id]}" for each, found in held)
-    return _assembled(sections, own, unsaid)
+    return _assembled(sections, own, unsaid, adopt)
 
 
 def _domain_of(cloud: Cloud) -> str:
@@ -182,7 +192,41 @@ def _undeclarable(run: CloudRun, project_id: str) -> Iterator[str]:
         yield from (f"{kind} {row.get('name') or ''} {row['id']}" for row in readers[kind](run, project))
 
 
-def _assembled(sections: dict[str, Any], chosen: Sequence[scan.Standing], unsaid: tuple[str, ...]) -> Export:
+def _attachments(
+    run: CloudRun, home: Project, standing: Iterable[scan.Standing]
+) -> tuple[list[scan.Standing], list[str]]:
+    """Return the attachments of the project's floating IPs, whoever made them, and those whose port has no name."""
+    ports = ports_of(run, run.find_project_id(home))
+    names = Counter(port.name for port in ports)
+    name_of = {port.id: port.name for port in ports if port.name and names[port.name] == 1}
+    records = [found.record_as(FloatingIPRecord) for each, found in standing if isinstance(each, FloatingIP)]
+    attached: list[scan.Standing] = []
+    unnamed: list[str] = []
+    for record in (record for record in records if record.port_id):
+        if record.port_id not in name_of:
+            fix = "its name is empty, or not unique in the project"
+            unnamed.append(f"the attachment of {record.address} to port {record.port_id}: {fix}")
+            continue
+        attachment = FloatingIPAttachment(
+            port=name_of[record.port_id], address=record.address, **FloatingIPAttachment.placing(home)
+        )
+        if found := run.look(attachment):
+            attached.append((attachment, found))
+    return attached, unnamed
+
+
+def _adoption(resource: Resource, found: Observed, adopt: Literal["permanently"] | None) -> dict[str, Any]:
+    """Return the field by which the spec takes over what it does not manage yet, unless another spec manages it."""
+    can = isinstance(resource, Adoptable) and resource.can_be_managed and not (found.ours or found.managed_by)
+    return {"adopt": adopt} if adopt and can else {}
+
+
+def _assembled(
+    sections: dict[str, Any],
+    chosen: Sequence[scan.Standing],
+    unsaid: tuple[str, ...],
+    adopt: Literal["permanently"] | None,
+) -> Export:
     """Add the chosen resources to the sections that say what they belong to."""
     left = list(unsaid)
     rules = {each.name: each for each, _ in chosen if isinstance(each, SecurityGroupRules)}
@@ -190,7 +234,7 @@ def _assembled(sections: dict[str, Any], chosen: Sequence[scan.Standing], unsaid
     for resource, observed in chosen:
         if isinstance(resource, SecurityGroupRules):
             continue
-        spec_fields = _spec_fields(resource)
+        spec_fields = _spec_fields(resource) | _adoption(resource, observed, adopt)
         if isinstance(resource, SecurityGroup):
             listed = rules[resource.name].rules if resource.name in rules else ()  # of the chosen rules
             own = [_plain(rule) for rule in listed if not is_made_by_neutron(rule, resource.name)]

@@ -194,3 +194,46 @@ def test_what_stacks_hold_is_not_exported_and_what_is_hidden_is_named(prep: Prep
         prep.environment = before
     assert [each["name"] for each in found["spec"]["networks"]] == ["own"]
     assert any(each.endswith("it belongs to stack nodes") for each in found["left_out"])
+
+
+def test_what_was_made_by_hand_is_taken_over(prep: Prep, devcloud: Devcloud) -> None:
+    """The spec that export writes takes over everything without another change, and destroy deletes all of it."""
+    admin = devcloud.admin
+    project = admin.identity.create_project(name="by-hand", description="made by hand")
+    mine = {"project_id": project.id}
+    network = admin.network.create_network(name="nodes", **mine)
+    cidr = {"ip_version": 4, "cidr": "10.7.0.0/24"}
+    subnet = admin.network.create_subnet(name="nodes", network_id=network.id, **cidr, **mine)
+    external = admin.network.find_network("external", ignore_missing=False)
+    gateway = {"external_gateway_info": {"network_id": external.id}}
+    router = admin.network.create_router(name="nodes", **gateway, **mine)
+    admin.network.add_interface_to_router(router, subnet_id=subnet.id)
+    group = admin.network.create_security_group(name="web", **mine)
+    web = {"direction": "ingress", "protocol": "tcp", "port_range_min": 443, "port_range_max": 443}
+    admin.network.create_security_group_rule(security_group_id=group.id, **web, **mine)
+    port = admin.network.create_port(network_id=network.id, name="vip", **mine)
+    attached = admin.network.create_ip(floating_network_id=external.id, port_id=port.id, **mine)
+    unnamed = admin.network.create_port(network_id=network.id, device_owner="compute:nova", device_id="x", **mine)
+    other = admin.network.create_ip(floating_network_id=external.id, port_id=unnamed.id, **mine)
+
+    text = prep.run("export", "--project", "by-hand", "--adopt", "permanently").stdout
+    prep.spec.write_text(text)
+    found = yaml.safe_load(text)
+    assert found["floating_ip_attachments"] == [{"port": "vip", "address": attached.floating_ip_address}]
+    assert f"# not exported: the attachment of {other.floating_ip_address} to port {unnamed.id}: " in text
+    assert found["routers"][0].keys() == {"name", "adopt", "external_network", "interfaces"}
+    assert [rule["ports"] for rule in found["security_groups"][0]["rules"] if "ports" in rule] == ["443"]
+    admin.network.delete_ip(other)
+    admin.network.delete_port(unnamed)
+    prep.spec.write_text(prep.run("export", "--project", "by-hand", "--adopt", "permanently").stdout)
+
+    plan = prep.plan()
+    assert set(plan.values()) <= {"adopt", "keep"}
+    taken = {resource for resource, action in plan.items() if action == "adopt"}
+    assert {"project/by-hand", "network/nodes", "subnet/nodes", "router/nodes", "security_group/web"} <= taken
+    prep.apply()
+    assert prep.changes() == set()
+    prep.destroy()
+    assert admin.identity.find_project("by-hand") is None
+    assert list(admin.network.ips(project_id=project.id)) == []
+    prep.spec.unlink()

@@ -16,7 +16,15 @@ def run(options: argparse.Namespace) -> int:
     project = Project(name=options.project, domain=options.project_domain) if options.project else None
     cloud = connect_chosen(options, None).authenticate()
     with reading(options):
-        found = export(cloud, project, kinds=options.kind, name=options.name, tag=options.tag, jobs=options.jobs)
+        found = export(
+            cloud,
+            project,
+            kinds=options.kind,
+            name=options.name,
+            tag=options.tag,
+            adopt=options.adopt,
+            jobs=options.jobs,
+        )
     text = str(found).rstrip()
     print_result(options, text, {"spec": dict(found.sections), "left_out": list(found.unsaid)})
     return 0
