@@ -7,7 +7,6 @@ import re
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import NoReturn
 
@@ -115,12 +114,6 @@ def test_the_rights_are_those_that_are_tested() -> None:
 def test_each_document_of_the_output_is_listed() -> None:
     page = (ROOT / "docs" / "pipelines.md").read_text()
     assert [name for name in documents() if f"`{name}`" not in page] == []
-
-
-def test_the_readme_shows_the_shipped_spec() -> None:
-    (shown,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    shipped = resources.files("openstack_prep.install_configs") / "openshift-lab.yaml"
-    assert yaml.safe_load(shown) == yaml.safe_load(shipped.read_text())
 
 
 def test_the_guide_for_extensions_shows_its_package() -> None:

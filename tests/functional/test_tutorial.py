@@ -1,4 +1,4 @@
-"""The commands of README's "Five minutes", as a new user types them, and what they print.
+"""The commands of docs/tutorial.md, as a new user types them, and what they print.
 
 The administrator's entry is in ~/.config/openstack/clouds.yaml of an otherwise empty home, and no variable names a
 file. Each command is run twice, because whoever learns a tool repeats commands.
@@ -21,18 +21,17 @@ import yaml
 from tests.devcloud.pytest_devcloud import Devcloud
 
 ROOT = Path(__file__).parents[2]
-SECTION = re.search(r"^## Five minutes\n(.*?)^## ", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+TUTORIAL, _, BY_HAND = (ROOT / "docs" / "tutorial.md").read_text().partition("## From a hand-made project")
 CUT = "..."
 ROLE = "role_assignment/user:rke2-user@project:rke2/member"
 CSI = "cinder.csi.openstack.org/cluster"
 FOLDER = "/home/engineer/lab"
-"""The folder of README's run."""
+"""The folder of the tutorial's run."""
 
 
-def commands() -> Iterator[tuple[str, list[str]]]:
-    """Yield each command with the lines that README shows as its output."""
-    assert SECTION
-    for block in re.findall(r"^```console\n(.*?)^```", SECTION[1], re.DOTALL | re.MULTILINE):
+def commands(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each command with the lines that a part of the tutorial shows as its output."""
+    for block in re.findall(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, *output = part.splitlines()
             yield command, output
@@ -99,7 +98,7 @@ def plain(lines: list[str], folder: Path) -> list[str]:
 
 
 def differences(printed: list[str], shown: list[str]) -> list[str]:
-    """Return the lines that README shows in vain, and those that it does not mark as left out.
+    """Return the lines that the tutorial shows in vain, and those that it does not mark as left out.
 
     Steps that run in parallel end in any order.
     """
@@ -109,8 +108,7 @@ def differences(printed: list[str], shown: list[str]) -> list[str]:
 
 
 def test_the_spec_is_the_shipped_one() -> None:
-    assert SECTION
-    (shown,) = re.findall(r"^```yaml\n(.*?)^```", SECTION[1], re.DOTALL | re.MULTILINE)
+    (shown,) = re.findall(r"^```yaml\n(.*?)^```", TUTORIAL, re.DOTALL | re.MULTILINE)
     shipped = (ROOT / "install_configs" / "openshift-lab.yaml").read_text()
     assert yaml.safe_load(shown) == yaml.safe_load(shipped)
 
@@ -121,7 +119,7 @@ def test_five_minutes(terminal: Terminal) -> None:
         [sys.executable, "-m", "tests.devcloud.qcow2", terminal.folder / "rhcos.qcow2"], cwd=ROOT, check=True
     )
     wrong: dict[str, list[str]] = {}
-    for command, shown in commands():
+    for command, shown in commands(TUTORIAL):
         first, second = (plain(terminal.run(command), terminal.folder) for _ in range(2))
         if found := differences(first, plain(shown, terminal.folder)):
             wrong[command] = found
@@ -139,10 +137,19 @@ def test_five_minutes(terminal: Terminal) -> None:
     assert sorted(left) == ["ocp-user.password", "temp-url.key"]
 
 
+def test_a_hand_made_project_becomes_a_managed_one(terminal: Terminal) -> None:
+    terminal.run("export OS_CLOUD=devcloud-admin")
+    wrong = {}
+    for command, shown in commands(BY_HAND):
+        if found := differences(plain(terminal.run(command), terminal.folder), plain(shown, terminal.folder)):
+            wrong[command] = found
+    assert not wrong
+
+
 def test_cleanup_of_a_cluster_works_in_its_own_project(terminal: Terminal, devcloud: Devcloud) -> None:
-    """README's commands for RKE2 from the export on; the administrator's entry is chosen when they begin."""
+    """The commands of docs/kubernetes.md, "In short", from the export on; at first, the administrator's entry is chosen."""
     admin = devcloud.admin
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "docs" / "kubernetes.md").read_text()
     block = next(each for each in re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if "rke2/cl" in each)
     lines = [line.partition(" #")[0].rstrip() for line in block.splitlines()]
     shipped, chosen, cleanup = (
@@ -172,7 +179,7 @@ def test_cleanup_of_a_cluster_works_in_its_own_project(terminal: Terminal, devcl
 
 
 def test_a_clouds_yaml_beside_the_spec_is_announced_and_explained(terminal: Terminal) -> None:
-    """What README's spec did in an earlier version: the second command found no entry."""
+    """What the tutorial's spec did in an earlier version: the second command found no entry."""
     terminal.run("openstack-prep example minimal > ocp4.yaml && sed -i 's,path: small/,path: ,' ocp4.yaml")
     hidden = terminal.folder.parent / ".config" / "openstack" / "clouds.yaml"
     fix = f"export OS_CLIENT_CONFIG_FILE={hidden}"
