@@ -79,8 +79,8 @@ def export(
     ``cloud`` is the connection; other projects than its own need an administrator's. ``project`` is one that exists.
     ``kinds`` (such as "network") and ``name`` (a pattern such as ``web-*``) select some of it; ``tag`` selects what a
     spec with that name manages. With ``adopt``, the spec takes over what it does not manage yet: its plan adds
-    ownership tags, and changes nothing else. ``jobs`` is how many requests are sent at a time. Raises NotFound for a project that
-    does not exist, and CloudError.
+    ownership tags, and changes nothing else. ``jobs`` is how many requests are sent at a time. Raises NotFound for a
+    project that does not exist, and CloudError.
     """
     home = project or Project(name=cloud.project_name, domain=_domain_of(cloud))
     run = CloudRun(cloud, OwnershipTag(tag or home.name))

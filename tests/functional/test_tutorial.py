@@ -147,7 +147,7 @@ def test_a_hand_made_project_becomes_a_managed_one(terminal: Terminal) -> None:
 
 
 def test_cleanup_of_a_cluster_works_in_its_own_project(terminal: Terminal, devcloud: Devcloud) -> None:
-    """The commands of docs/kubernetes.md, "In short", from the export on; at first, the administrator's entry is chosen."""
+    """The commands of docs/kubernetes.md, "In short", from the export on; the entry at first is the administrator's."""
     admin = devcloud.admin
     text = (ROOT / "docs" / "kubernetes.md").read_text()
     block = next(each for each in re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if "rke2/cl" in each)
