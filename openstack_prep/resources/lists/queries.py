@@ -70,7 +70,7 @@ def external_networks(run: CloudRun) -> Sequence[NetworkRecord]:
 
 @query
 def external_for_all(run: CloudRun) -> frozenset[str]:
-    """Return the ids of the networks that are external for all projects; only administrators see who has said so.
+    """Return the ids of the networks that are external for all projects; others may share one with single projects.
 
     Whoever knows the id of a project may share a network with it as external, by any name; only an administrator may
     share one with all (Neutron 29.0.0, conf/policies/rbac.py, create_rbac_policy:target_tenant).
