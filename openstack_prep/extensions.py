@@ -74,6 +74,19 @@ class Command(NamedTuple):
     """Where the list of commands has it; default: the heading of the extension."""
 
 
+class FileForm(NamedTuple):
+    """Files of one form, so that a command that is given one of another form names the right command."""
+
+    what: str
+    """What such a file is, such as ``a fleet``."""
+    command: str = ""
+    """The command for it, such as ``fleet validate {}``, in which the braces stand for the file; default: none."""
+    keys: tuple[str, ...] = ()
+    """Keys of which any tells that a file is of this form."""
+    find: str = ""
+    """``find(data)``: return the key that tells it, or None, where the names of keys do not suffice."""
+
+
 class Extension(NamedTuple):
     """What one package adds."""
 
@@ -117,8 +130,8 @@ class Extension(NamedTuple):
     """The module whose ``DOCUMENTS`` and ``PARTS`` describe what its commands print with --format json."""
     schemas: Mapping[str, str] = {}
     """Functions that return further schemas for ``schema --NAME``, by name."""
-    file_keys: Mapping[str, str] = {}
-    """Commands that check files of its own that are not specs, by a key that each such file has."""
+    forms: tuple[FileForm, ...] = ()
+    """Files of its own and of programs that it is about, those that are easily mistaken for others last."""
     examples: Mapping[str, str] = {}
     """Further files for ``example NAME``, as ``package:file``, by name."""
     codes: str = ""

@@ -104,6 +104,9 @@ def size(unit: str) -> Callable[[object], object]:
         if not isinstance(value, str):
             return value
         found = _SIZE.fullmatch(value)
+        decimal = re.fullmatch(r"(\d{1,18}) ?([KMGT])[Bi]?", value, re.IGNORECASE)  # by 64GB people mean 64GiB
+        if decimal and int(decimal[1]) * (_UNITS[f"{decimal[2].lower()}ib"] or 0) % one == 0:
+            raise InvalidValue("is not a size", f"write {decimal[1]}{decimal[2].upper()}iB")
         if not found or found[2].lower() not in _UNITS:
             raise InvalidValue("is not a size", f"use a number of {unit}, or a number with a unit such as 16{unit}")
         factor = _UNITS[found[2].lower()]

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 RED, GREEN, YELLOW, CYAN, DIM = "31", "32", "33", "36", "2"
-OF_MARK = {"+": GREEN, "~": YELLOW, "@": CYAN, "-/+": RED, "-": RED, "=": DIM, "!": RED, "?": YELLOW}
+PRUNABLE = "(-)"
+"""Before what only ``--prune`` would delete."""
+OF_MARK = {"+": GREEN, "~": YELLOW, "@": CYAN, "-/+": RED, "-": RED, PRUNABLE: DIM, "=": DIM, "!": RED, "?": YELLOW}
 NARROW = 40
 """Columns that details need beside the names; with fewer they stand below them."""
 LATER = " " * 6

@@ -22,7 +22,7 @@ EXTENSION = Extension(
                 {
                     "plan prep.yaml": "compare a spec with the cloud",
                     "plan prep.yaml --out my.plan": "save the plan, for a review and for apply --plan",
-                    "plan --destroy prep.yaml": "show what destroy would delete",
+                    "plan --destroy prep.yaml --out my.plan": "show what destroy would delete, for apply --plan",
                 },
             ),
             "apply": Command(
@@ -37,6 +37,7 @@ EXTENSION = Extension(
                 "delete only resources managed by this spec",
                 {
                     "destroy prep.yaml": "show the plan, and delete after the name was typed",
+                    "destroy prep.yaml --target network/web": "delete one network, and what needs it",
                     "destroy --yes prep.yaml --format json": "in a pipeline, with a report in JSON",
                 },
             ),

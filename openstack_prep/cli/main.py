@@ -8,11 +8,13 @@ Terraform's: 0 nothing to do, 1 error, 2 changes pending.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import io
 import os
 import sys
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 from openstack_prep import extensions
@@ -44,18 +46,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(arguments: Sequence[str] | None) -> int:
     options: argparse.Namespace | None = None
-    try:
-        options = _parsed(arguments)
-        from openstack_prep.cli.work import do_work  # not needed for --version and --help, which end before
+    with contextlib.ExitStack() as folders:
+        try:
+            options = _parsed(arguments)
+            from openstack_prep.cli.work import do_work, enter  # not needed for --version and --help, which end before
 
-        return do_work(options)
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a traceback helps nobody but its authors
-        from openstack_prep.cli.output import fail  # as above
+            for each in options.directory:
+                folders.enter_context(enter(each))
+            return do_work(options)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a traceback helps nobody but its authors
+            from openstack_prep.cli.output import fail  # as above
 
-        code = fail(options or guess_options(arguments), error)
-        if options is None:
-            raise SystemExit(code) from None  # as argparse exits after --help
-        return code
+            code = fail(options or guess_options(arguments), error)
+            if options is None:
+                raise SystemExit(code) from None  # as argparse exits after --help
+            return code
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -73,6 +78,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
             setattr(options, name, value)
         elif name not in options.takes:
             parser.error(f"--{name.replace('_', '-')} does not apply to this command; leave it out")
+    options.debug = options.debug or options.verbose > 1
     if options.forms and options.format not in ("text", *options.forms):
         parser.error(f"--format {options.format} does not apply to this command; use {' or '.join(options.forms)}")
     return options
@@ -90,21 +96,25 @@ def add_global(
     """
     group = parser.add_argument_group(title)
 
-    def add(name: str, text: str, **options: Any) -> None:
+    def add(name: str, text: str, *short: str, **options: Any) -> None:
         if name in names:
-            group.add_argument(f"--{name.replace('_', '-')}", default=argparse.SUPPRESS, help=text, **options)
+            words = (*short, f"--{name.replace('_', '-')}")
+            group.add_argument(*words, default=argparse.SUPPRESS, help=text, **options)
 
     overrides = "overrides the spec, metadata.json and OS_CLOUD"
     add("os_cloud", f"entry of clouds.yaml; {overrides}", metavar="NAME")
     add("jobs", "concurrent requests (8)", type=positive, metavar="N")
     choices = forms or ("text", *DATA)
-    add("format", f"how to print ({choices[0]})", choices=choices)
+    add("format", f"how to print ({choices[0]})", "-f", choices=choices)
     add("ids", "show ids in the text, too (json and yaml always hold them)", action="store_true")
     add(
         "color",
         "colours in the text (auto: on a terminal, unless NO_COLOR is set)",
         choices=("auto", "always", "never"),
     )
+    add("directory", "work in this folder, as git -C; repeatable", "-C", action="append", type=Path, metavar="DIR")
+    add("quiet", "no progress and no notes; results, warnings and errors stay", "-q", action="store_true")
+    add("verbose", "log one line per request; twice is --debug", "-v", action="count")
     add("debug", "log every request that holds no secret, and show tracebacks", action="store_true")
 
 

@@ -12,10 +12,26 @@ FORMS = {"junit": "JUnit XML", "sarif": "SARIF 2.1.0"}
 LOCK_TIMEOUT = 60.0  # seconds, as in openstack_prep.cloud.lease, which is not loaded for a --help
 
 
-def add_spec(parser: argparse.ArgumentParser, text: str = "the spec, a YAML file", *, optional: bool = False) -> None:
-    """Add the argument SPEC, and the options for its variables."""
-    parser.add_argument("spec", type=Path, nargs="?" if optional else None, metavar="SPEC", help=text)
+def add_spec(
+    parser: argparse.ArgumentParser,
+    text: str = "the spec, a YAML file; - is standard input",
+    *,
+    optional: bool = False,
+    default: bool = False,
+) -> None:
+    """Add the argument SPEC, and the options for its variables.
+
+    ``default``: without it, the command takes prep.yaml, or the only spec of the folder.
+    """
+    text = f"{text} (default: prep.yaml, or the only spec of the folder)" if default else text
+    parser.add_argument("spec", type=spec_path, nargs="?" if optional or default else None, metavar="SPEC", help=text)
+    parser.set_defaults(default_spec=default)
     add_variables(parser)
+
+
+def spec_path(text: str) -> Path:
+    """Return the path of a spec, as argparse reads it; relative paths in standard input are those of the folder."""
+    return Path("/dev/stdin" if text == "-" else text)
 
 
 def add_variables(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -257,7 +258,7 @@ def _write(options: argparse.Namespace, form: str, content: Callable[[], str]) -
         if options.debug:
             logging.getLogger("openstack_prep").debug("", exc_info=error)
         what = f"--{form} {path}: it cannot be written: {type(error).__name__}: {error}"
-        say(str(error) if isinstance(error, PrepError) else what)
+        warn(str(error) if isinstance(error, PrepError) else what)
         return False
     return True
 
@@ -265,14 +266,19 @@ def _write(options: argparse.Namespace, form: str, content: Callable[[], str]) -
 # --- how to print for where the output goes: colour and width on a terminal, plain text elsewhere ---
 
 
+QUIET: ContextVar[bool] = ContextVar("QUIET", default=False)
+"""Whether --quiet was given."""
+
+
 def say(text: str) -> None:
-    """Print a message on standard error, on one line whatever names it contains."""
-    print(f"openstack-prep: {printable(text)}", file=sys.stderr)
+    """Print a note on standard error, on one line whatever names it contains; not with --quiet."""
+    if not QUIET.get():
+        print(f"openstack-prep: {printable(text)}", file=sys.stderr)
 
 
 def warn(text: str) -> None:
     """Print a warning on standard error."""
-    say(f"warning: {without_logins(text)}")
+    print(f"openstack-prep: warning: {printable(without_logins(text))}", file=sys.stderr)
 
 
 def style_of(options: argparse.Namespace, out: TextIO) -> Style:

@@ -12,9 +12,20 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from openstack_prep.base.errors import PrepError
 
-DEFAULTS = {"debug": False, "color": "auto", "ids": False, "format": "text", "os_cloud": None, "jobs": 8}
+DEFAULTS = {
+    "directory": (),
+    "quiet": False,
+    "verbose": 0,
+    "debug": False,
+    "color": "auto",
+    "ids": False,
+    "format": "text",
+    "os_cloud": None,
+    "jobs": 8,
+}
 """Of the options that several commands have."""
-PLAIN, PRINTING, WORK = ("debug", "color"), ("debug", "color", "format"), tuple(DEFAULTS)
+PLAIN = ("directory", "quiet", "verbose", "debug", "color")
+PRINTING, WORK = (*PLAIN, "format"), tuple(DEFAULTS)
 """Which of them a command has: any; one that prints data; one that reads a cloud."""
 DATA = ("json", "yaml")
 """The values of --format besides text."""
@@ -84,6 +95,9 @@ class Parser(argparse.ArgumentParser):
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """End with the words that no option or argument takes, and the options that are probably meant."""
         options = [word for word in unknown if word[:1] == "-"]
+        if not options and any(each.dest == "spec" for each in self._actions):
+            many = "for several use a fleet: `openstack-prep example fleet` prints one, docs/fleet.md describes them"
+            self.error(f"takes one spec, not also {', '.join(unknown)}; {many}")
         shown = ((word, self._fix(word)) for word in options or unknown)
         self.error(
             "; ".join(f"{word if not options else _name(word, bool(fix))} is unknown{fix}" for word, fix in shown)
@@ -100,6 +114,8 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             choices = [*map(str, action.choices)]
             fix = _meant(str(value), choices) or f"; use {', '.join(choices)}"
+            if "-f" in action.option_strings and Path(str(value)).suffix:  # kubectl's -f names a file
+                fix = "; write the file without an option in front of it"
             raise argparse.ArgumentError(action, f"{value} is unknown{fix}")
 
 
@@ -124,7 +140,7 @@ def _meant(word: str, known: Iterable[str]) -> str:
 def guess_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options that say how to print an error, of a command line that is not parsed yet or has mistakes."""
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--format", nargs="?")
+    parser.add_argument("-f", "--format", nargs="?")
     parser.add_argument("--detailed-exitcode", nargs="?", const=True)
     words = sys.argv[1:] if arguments is None else arguments
     options, _ = parser.parse_known_args(with_two_dashes(parser._option_string_actions, words))
@@ -184,7 +200,6 @@ _ALTERNATIVES: Sequence[tuple[Sequence[str], str, str]] = (
     (("parallelism", "forks", "parallel", "j"), "--jobs", "use --jobs N"),
     (("cloud",), "--os-cloud", "use --os-cloud NAME"),
     (("no-color", "no-colour"), "--color", "use --color never"),
-    (("verbose", "v", "vv", "vvv"), "--debug", "use --debug"),
     (("replace",), "--allow-replace", "use --allow-replace, which allows each replacement that the plan shows"),
     (("lock",), "--lock-timeout", "leave it out: runs of a spec always take turns; --lock-timeout 0 does not wait"),
     (("destroy",), "", "use the command destroy"),
@@ -205,6 +220,8 @@ def respell(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
     """
     known = parser._option_string_actions
     found = with_two_dashes(known, words)
+    for word in found[: next((at for at, each in enumerate(found) if _ends_options(parser, each)), None)]:
+        _refuse_glued(parser, word)
     if parser._subparsers is None:  # otherwise the options of its commands are not known yet
         options = found[: found.index("--")] if "--" in found else found
         for index, word in enumerate(options):
@@ -212,6 +229,28 @@ def respell(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
             if option.startswith("-") and option not in known:
                 _refuse(parser, option, value if equals else "".join(options[index + 1 : index + 2]), bool(equals))
     return found
+
+
+def _ends_options(parser: argparse.ArgumentParser, word: str) -> bool:
+    """Whether the words from here on are not options of this parser."""
+    commands = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
+    return word == "--" or any(word in each.choices for each in commands)
+
+
+def _refuse_glued(parser: argparse.ArgumentParser, word: str) -> None:
+    """End with the parser's error if a flag such as -v has a value glued to it, which may be a secret.
+
+    Several flags may share a dash, and the last one may take a value.
+    """
+    known = parser._option_string_actions
+    if word in known or not re.match("-[a-zA-Z]", word) or word.partition("=")[0].lstrip("-") in INSTEAD:
+        return
+    for at, letter in enumerate(word[1:], start=1):
+        action = known.get(f"-{letter}")
+        if action is None and at > 1:
+            parser.error(f"{word[:2]}... is unknown; {word[:2]} takes no value")
+        if action is None or action.nargs != 0:
+            return
 
 
 def with_two_dashes(known: Mapping[str, object], words: Sequence[str]) -> list[str]:
@@ -231,7 +270,8 @@ def with_two_dashes(known: Mapping[str, object], words: Sequence[str]) -> list[s
 def _refuse(parser: argparse.ArgumentParser, option: str, value: str, attached: bool) -> None:
     """End with the parser's error if an option is one of other commands."""
     short = option[:2]
-    if short != "--" and short in parser._option_string_actions:  # the rest of the word is its value, as in -omy.plan
+    flag = parser._option_string_actions.get(short)
+    if short != "--" and flag and flag.nargs != 0:  # the rest of the word is its value, as in -omy.plan
         if attached:
             parser.error(f"{option} is unknown; write {short} VALUE, or two dashes and the whole name")
         return

@@ -79,6 +79,17 @@ class Lines(PlainOutput):
         return self.style.line(".", f"{about!s:<{self.width}}", note)
 
 
+class Failures(Lines):
+    """One line per step that failed or was skipped, for --quiet."""
+
+    def tell(self, event: Event) -> None:
+        if event.result is not None and event.result.status is not Status.DONE:
+            super().tell(event)
+
+    def progress(self, key: Key, done: int, total: int | None, unpacked: int | None = None) -> None:
+        pass
+
+
 def unpacked_text(size: int | None) -> str:
     return "" if size is None else f", unpacked {size / 2**20:.0f} MiB"
 

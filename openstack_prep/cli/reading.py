@@ -9,13 +9,15 @@ import os
 import sys
 from collections.abc import Iterator
 
+from openstack_prep.cli.output import QUIET
+
 ERASE = "\r\x1b[K"
 
 
 @contextlib.contextmanager
 def reading(options: argparse.Namespace) -> Iterator[None]:
     """Show a line on a terminal's stderr until the end of the block, or until something is logged."""
-    if options.debug or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if options.debug or QUIET.get() or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield
         return
     handlers = logging.getLogger("openstack_prep").handlers

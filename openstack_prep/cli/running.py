@@ -14,6 +14,7 @@ from openstack_prep.base.errors import ConfigError, RunInterrupted
 from openstack_prep.base.invalid import shown
 from openstack_prep.base.style import PLAIN, Style, visible
 from openstack_prep.cli.output import (
+    QUIET,
     interrupted_by,
     print_error,
     print_lines,
@@ -118,13 +119,13 @@ def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Pa
 
 def display(plan: Plan, out: TextIO, style: Style = PLAIN) -> Lines:
     """Return the display that suits where the output goes: it needs rich on a terminal, and nothing for a plan."""
-    if out.isatty():
+    if out.isatty() and not QUIET.get():
         from openstack_prep.cli.live import Live  # rich takes as long to load as pydantic
 
         return Live(plan, out, style)
-    from openstack_prep.cli.progress import Lines  # not needed for a plan
+    from openstack_prep.cli.progress import Failures, Lines  # not needed for a plan
 
-    return Lines(plan, out, style)
+    return (Failures if QUIET.get() else Lines)(plan, out, style)
 
 
 def execute(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> Report:

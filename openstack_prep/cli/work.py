@@ -7,19 +7,43 @@ import contextlib
 import gc
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TextIO
 
 from openstack_prep import extensions, tracing
+from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.style import indented
 from openstack_prep.cli import Run
-from openstack_prep.cli.output import explained
+from openstack_prep.cli.output import QUIET, explained
 from openstack_prep.cli.parser import WORK, exit_code
+from openstack_prep.cloud import request_log
 from openstack_prep.reports.last_run import recorded
+
+
+@contextlib.contextmanager
+def enter(folder: Path) -> Iterator[None]:
+    """Work in a folder until the end of the block; raises ConfigError if that is impossible."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(contextlib.chdir(folder))
+        except OSError as error:
+            raise ConfigError(f"-C {folder}: {error.strerror}; name a folder that you may enter") from None
+        yield
+
+
+LOGGED = ("openstack_prep", "keystoneauth", "openstack", "heatclient", "distributed")
+"""Loggers of which --debug shows everything; others, such as stevedore and urllib3, repeat it or tell of plugins."""
 
 
 def do_work(options: argparse.Namespace) -> int:
     """Do the work of a command, and return its exit code."""
     _log(options)
+    QUIET.set(options.quiet)
+    if getattr(options, "default_spec", False) and options.spec is None:
+        from openstack_prep.cli.default_spec import choose_spec  # reads all YAML files of the folder
+
+        options.spec = choose_spec(options.called)
     with _recorded(options) as ended:
         code = tracing.of_command(options.called, lambda: int(work_of(options.run)(options)))
         ended(code)
@@ -58,17 +82,37 @@ def log_notes(*, debug: bool) -> None:
 
 
 def _log(options: argparse.Namespace) -> None:
-    """Log requests with --debug, otherwise only notes."""
+    """Log requests with --debug, a line of each with --verbose, otherwise only notes."""
     if options.debug:
         # requests that hold a secret are never logged; keystoneauth hides tokens itself
         requests = logging.StreamHandler(sys.stderr)
         requests.setFormatter(_Visible("%(asctime)s %(name)s %(message)s"))
+        requests.addFilter(_is_of_requests)
         logging.basicConfig(level=logging.DEBUG, handlers=[requests])
     else:
         notes = logging.StreamHandler()  # such as which run is waited for
         notes.setFormatter(_Visible("openstack-prep: %(message)s"))
         logging.getLogger("openstack_prep").handlers[:] = [notes]
+    asked = logging.getLogger(request_log.NAME)
+    asked.handlers[:] = [each for each in asked.handlers if not isinstance(each, _Lines)]
+    if options.debug or getattr(options, "verbose", 0):
+        asked.addHandler(_Lines(sys.stderr))
+        asked.setLevel(logging.INFO)
     logging.getLogger("keystoneauth").addHandler(logging.NullHandler())  # our errors report what it warns of
+
+
+def _is_of_requests(record: logging.LogRecord) -> bool:
+    """Whether --debug shows a record: of this package, of the SDK's requests, or a warning of another library."""
+    return record.levelno >= logging.WARNING or record.name.partition(".")[0] in LOGGED
+
+
+class _Lines(logging.StreamHandler[TextIO]):
+    """Prints one line per request: method, service, path, status and seconds."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        asked: request_log.Asked = record.asked  # type: ignore[attr-defined]
+        end = asked.status or asked.error
+        return indented(f"{asked.method:<6} {asked.service} {asked.path}  {end}  {asked.seconds:.2f} s")
 
 
 class _Visible(logging.Formatter):

@@ -10,7 +10,7 @@ from typing import Literal
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PlanRefused, PrepError
 from openstack_prep.base.raw import Values
-from openstack_prep.base.style import PLAIN, Style
+from openstack_prep.base.style import PLAIN, PRUNABLE, Style
 from openstack_prep.core import text
 from openstack_prep.core.model import Action, Change, Key, Result, Status, Step
 
@@ -99,10 +99,15 @@ class Plan:
         every = (*self.steps, *self.undeclared)
         steps = [step for step in every if style.unchanged or not text.is_unchanged(step)]
         width = text.width_of(steps)
-        lines = [text.step_line(step, width, style) for step in steps]
+        lines = [text.step_line(step, width, style, self._sign(step)) for step in steps]
         counts = "; ".join(filter(None, [text.counts(self.steps), self.left_over]))
         unsure = [f"not checked: {'; '.join(self.not_checked)}"] if self.not_checked else []
         return "\n".join([*lines, f"{self.purpose} {self.spec}: {counts}", *unsure])
+
+    def _sign(self, step: Step) -> str:
+        """Return the symbol of a step; in parentheses for a deletion that only --prune would add."""
+        only_with_prune = step.action is Action.DELETE and any(step is each for each in self.undeclared)
+        return PRUNABLE if only_with_prune else step.action.symbol
 
     @property
     def left_over(self) -> str:

@@ -79,14 +79,14 @@ def fields_of_new(resource: Resource) -> Values:
     return {name: value for name, value in resource.desired().items() if name not in implied}
 
 
-def step_line(step: Step, width: int, style: Style = PLAIN) -> str:
-    """Return what a step would do, and below it which lines of a file."""
+def step_line(step: Step, width: int, style: Style = PLAIN, sign: str = "") -> str:
+    """Return what a step would do, and below it which lines of a file; ``sign`` replaces that of its action."""
     resource, observed = step.resource, step.observed
     texts = resource.texts(observed) if supports(resource, HasTexts) and observed and step.changes else None
     rest = tuple(change for change in step.changes if texts is None or change.field not in texts.fields)
     found = step.observed.id if step.observed and style.ids else ""
     words = "  ".join(filter(None, (found, details(replace(step, changes=rest), style.most))))
-    line = style.line(step.action.symbol, f"{step!s:<{width}}", words)
+    line = style.line(sign or step.action.symbol, f"{step!s:<{width}}", words)
     return "\n".join([line, *(_changed_lines(texts, style) if texts else ()), *_loss_lines(step, style)])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openstack_prep.extensions import Command, Extension
+from openstack_prep.extensions import Command, Extension, FileForm
 
 _OPTIONS = "openstack_prep.fleet.commands.options"
 
@@ -64,6 +64,6 @@ EXTENSION = Extension(
     },
     documents="openstack_prep.fleet.commands.documents",
     schemas={"fleet": "openstack_prep.fleet.file.schema:schema"},
-    file_keys={"targets": "openstack-prep fleet validate"},
+    forms=(FileForm("a fleet", "fleet validate {}", keys=("targets",)),),
     examples={"fleet": "openstack_prep.fleet.file:example.yaml"},
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from openstack_prep.extensions import Command, Extension, Section
+from openstack_prep.extensions import Command, Extension, FileForm, Section
 
 _HERE = "openstack_prep.kubernetes"
 _OPTIONS = f"{_HERE}.commands.options"
+_FORMS = f"{_HERE}.file_forms"
 
 EXTENSION = Extension(
     name="kubernetes",
@@ -31,6 +32,18 @@ EXTENSION = Extension(
     check=f"{_HERE}.stack_config:list_mistakes",
     checked=("stack",),
     warn=f"{_HERE}.stack_config:list_warnings",
+    forms=(
+        FileForm("a cluster.yml of RKE", "rke check {}", find=f"{_FORMS}:find_cluster_yml"),
+        FileForm("a registries.yaml of RKE2", "rke check --rke2 registries {}", find=f"{_FORMS}:find_registries"),
+        FileForm("a config.yaml of an RKE2 agent", "rke check --rke2 agent {}", find=f"{_FORMS}:find_agent"),
+        FileForm("a config.yaml of an RKE2 server", "rke check --rke2 server {}", find=f"{_FORMS}:find_server"),
+        FileForm("the state of a cluster of RKE, with its keys and certificates", keys=("desiredState",)),
+        FileForm("a kubeconfig", find=f"{_FORMS}:find_kubeconfig"),
+        FileForm("a file of Kubernetes objects", find=f"{_FORMS}:find_objects"),
+        FileForm("user data of cloud-init", keys=("write_files", "runcmd")),
+        FileForm("a file of Docker Compose", find=f"{_FORMS}:find_compose"),
+        FileForm("an inventory of Ansible", keys=("all",)),
+    ),
     groups={
         "kubernetes": "Kubernetes clusters: the order of their installation, and from RKE to RKE2",
         "rke": "RKE2 and RKE clusters: their files, and the connections between them",

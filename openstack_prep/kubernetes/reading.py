@@ -12,15 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from openstack_prep.base import shell
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import OLD_BOOLEANS
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes import cluster_yml, nodes, rke2_rules, rules
-from openstack_prep.kubernetes.foreign_files import RANCHER, foreign_file
+from openstack_prep.kubernetes.file_forms import RANCHER, find_cluster_yml, find_objects
 from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, load_schema, map_values, value_at
 from openstack_prep.kubernetes.registries import registry_faults
+from openstack_prep.spec.file_forms import refuse_other_form
 
 Form: TypeAlias = Literal["cluster.yml", "server", "agent", "registries"]
 """The config.yaml of an RKE2 server or agent, RKE2's registries.yaml, or RKE's cluster.yml."""
@@ -81,10 +81,17 @@ def read(path: Path, form: Form = "cluster.yml", minor: int | None = None) -> Rk
 
 
 def _refuse_other_files(data: Raw, document: Document, path: Path, form: Form) -> None:
-    """Raise SpecError for a file of another kind: what is wrong with each of its keys would say nothing."""
-    if found := foreign_file(data, form, shell.quote(str(path)), NAMES[form]):
-        key, what, fix = found
-        raise SpecError([Mistake(document.place([key]), what, fix)])
+    """Raise SpecError for a file of another form: what is wrong with each of its keys would say nothing."""
+    if form == "cluster.yml" and RANCHER in data and not isinstance(data[RANCHER], Mapping):
+        what = f"{RANCHER} of a cluster.yml of Rancher is not a mapping"
+        raise SpecError([Mistake(document.place([RANCHER]), what, "write the keys of RKE below it")])
+    if form == "cluster.yml" and ("nodes" in data or find_cluster_yml(data)):
+        return
+    wanted = f"the {NAMES[form]}"
+    if find_objects(data) and str(data["apiVersion"]).startswith("provisioning.cattle.io/"):
+        wanted = f"{wanted}; Rancher keeps the keys of RKE2 in spec.rkeConfig, and shows cluster.yml by Edit as YAML"
+    others = [NAMES[each] for each in ("server", "agent")] if form in ("server", "agent") else [NAMES[form]]
+    refuse_other_form(data, document.place, path, wanted, [f"a {each}" for each in others])
 
 
 def _mistake(fault: Fault, document: Document) -> Mistake:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openstack_prep.extensions import Command, Extension, Section
+from openstack_prep.extensions import Command, Extension, FileForm, Section
 
 _HERE = "openstack_prep.openshift"
 _OPTIONS = f"{_HERE}.commands.options"
@@ -18,6 +18,10 @@ EXTENSION = Extension(
             many=False,
             in_files=True,
         ),
+    ),
+    forms=(
+        FileForm("an install-config.yaml of OpenShift", "check {}", keys=("baseDomain", "pullSecret", "controlPlane")),
+        FileForm("a metadata.json of OpenShift's installer", "verify --metadata {}", keys=("infraID",)),
     ),
     commands={
         f"{_OPTIONS}:add_topology": {

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.raw import Raw
+from openstack_prep.base.style import PRUNABLE
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import text
 from openstack_prep.core.model import Action
@@ -50,6 +52,7 @@ def plan_sections(data: Raw) -> Iterator[PageSection]:
 def _undeclared(steps: Sequence[Raw]) -> Iterator[PageSection]:
     """Yield what the spec no longer declares: what apply deletes with --prune, and what it keeps in any case."""
     removals = [_step(each) for each in steps if each["action"] != Action.KEEP]
+    removals = [replace(each, kind="unchanged", sign=PRUNABLE) for each in removals]
     if removals:
         note = "Managed by the spec and no longer in it; apply deletes them only with --prune."
         yield PageSection(title="No longer declared", items=removals, note=note)

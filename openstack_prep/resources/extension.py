@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openstack_prep.extensions import Extension, Scan, Section
+from openstack_prep.extensions import Extension, FileForm, Scan, Section
 
 _HERE = "openstack_prep.resources"
 _OWN = f"{_HERE}.lists.ownership"
@@ -75,6 +75,12 @@ EXTENSION = Extension(
             many=False,
             in_files=True,
         ),
+    ),
+    forms=(
+        FileForm("a saved plan", "apply --plan {}", find="openstack_prep.spec.file_forms:find_saved_plan"),
+        FileForm("a spec of openstack-prep", "validate {}", find="openstack_prep.spec.file_forms:find_spec"),
+        FileForm("a template of Heat", keys=("heat_template_version",)),
+        FileForm("a clouds.yaml", find="openstack_prep.spec.file_forms:find_clouds"),
     ),
     scans=(
         Scan(f"{_HERE}.identity.project:Project"),

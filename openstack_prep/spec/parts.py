@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from openstack_prep import extensions
-from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import folder_of
 from openstack_prep.base.invalid import shown
+from openstack_prep.spec.file_forms import AMBIGUOUS, SPEC, refuse_other_form
 from openstack_prep.spec.mistakes import mistakes
 from openstack_prep.spec.sections import Sections, all_fields, is_included, new_sections, read
 from openstack_prep.spec.substitution import Reference, Substitution, Tokens
@@ -37,19 +37,17 @@ IGNORED = "x-"
 """Begins the keys of parts that are only there to be repeated by aliases of YAML."""
 
 
-def _foreign(path: Path, data: Mapping[Any, Any]) -> Mistake | None:
-    """Return that a file is not a spec, if none of its keys is a section of one."""
-    checks = {key: command for each in extensions.installed() for key, command in each.file_keys.items()}
-    check = next((checks[key] for key in data if key in checks), "")
-    common = extensions.RESERVED if check else ("name",)
-    if {name for name, _ in all_fields() if name not in common} & data.keys():
-        return None
-    if not check and len(data) < FOREIGN:
-        return None
+def _foreign(path: Path, data: Mapping[Any, Any], place: Callable[[Sequence[str | int]], str]) -> None:
+    """Raise SpecError if a file is not a spec, or part of one."""
+    sections = {name for name, _ in all_fields()} & data.keys()
+    if sections - {*extensions.RESERVED, *AMBIGUOUS}:
+        return
+    refuse_other_form(data, place, path, "a spec", (SPEC,))
+    if sections - {"name"} or len(data) < FOREIGN:
+        return
     what = f"is not a spec: it has no section of one, but {', '.join(map(shown, list(data)[:FOREIGN]))}"
     fix = "choose a spec; `openstack-prep example` lists ready-made ones"
-    fix = f"use the command for such a file: {check} {shell.quote(str(path))}" if check else fix
-    return Mistake(f"{path}:1", what, fix, code=Code.SPEC_UNREADABLE)
+    raise SpecError([Mistake(f"{path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
 
 
 @dataclass(frozen=True)
@@ -208,8 +206,7 @@ class _Files:
             what = "is empty" if data is None else "is not a mapping of sections"
             fix = "start the file with a section" if within else "start the file with `name: my-cluster`"
             raise SpecError([Mistake(f"{path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
-        if foreign := _foreign(path, data):
-            raise SpecError([foreign])
+        _foreign(path, data, document.place)
         if within and "name" in data:
             what = "an included file has no name of its own"
             self.mistakes.append(Mistake(document.place(("name",)), what, "remove it", code=Code.SPEC_UNKNOWN_KEY))

@@ -18,20 +18,41 @@ from openstack_prep.spec.spec import Spec
 
 def limit_to(spec: Spec, targets: Collection[str]) -> Spec:
     """Return the spec with only the targets, as KIND/NAME, and what they need looked after.  Raises ConfigError."""
-    names = labels(each.key for each in spec.resources)
-    parts = {each.key: _parts(each, spec.resources) for each in spec.resources}
-    owners = {part.key: key for key, found in parts.items() for part in found}
-    edges = dependencies([part for found in parts.values() for part in found], creating=False)
+    needs = _needs(spec)
     home = next((each.key for each in spec.resources if isinstance(each, Project)), None)
-    waiting = [key for target in targets for key in _find(target, names)]
+    waiting = _targets(spec, targets)
     waiting += [home] if home else []  # the lease is stored in it, and ownership tags name it
     chosen: set[Key] = set()
     while waiting:
         key = waiting.pop()
         if key not in chosen:
             chosen.add(key)
-            waiting += [owners[need] for part in parts[key] for group in edges[part.key] for need in group]
+            waiting += [need for group in needs[key] for need in group]
     return replace(spec, only=frozenset(chosen))
+
+
+def limit_to_dependents(spec: Spec, targets: Collection[str]) -> Spec:
+    """Return the spec with only the targets, and what cannot exist without them, for a destroy.  Raises ConfigError."""
+    needs, chosen = _needs(spec), {*_targets(spec, targets)}
+    while added := {key for key in needs.keys() - chosen if any(group <= chosen for group in needs[key])}:
+        chosen |= added  # of several that provide what a resource needs, any that stays is enough
+    return replace(spec, only=frozenset(chosen))
+
+
+def _needs(spec: Spec) -> dict[Key, list[frozenset[Key]]]:
+    """Return for each resource the groups of resources of which it needs one each."""
+    parts = {each.key: _parts(each, spec.resources) for each in spec.resources}
+    owners = {part.key: key for key, found in parts.items() for part in found}
+    edges = dependencies([part for found in parts.values() for part in found], creating=False)
+    return {
+        key: [frozenset(owners[need] for need in group) for part in found for group in edges[part.key]]
+        for key, found in parts.items()
+    }
+
+
+def _targets(spec: Spec, targets: Collection[str]) -> list[Key]:
+    names = labels(each.key for each in spec.resources)
+    return [key for target in targets for key in _find(target, names)]
 
 
 def _parts(resource: Resource, resources: Sequence[Resource]) -> Sequence[Resource]:

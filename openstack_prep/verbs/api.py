@@ -130,9 +130,9 @@ def plan_destroy(
             if sight is not None:
                 failed |= sight.failed
                 left = scan.undeclared(run, sight, spec.resources, observed, jobs=jobs)
-            if any(isinstance(each, Project) for each in spec.resources):
+            if any(isinstance(each, Project) for each in spec.chosen):
                 left += scan.everything(run, (), [LeftGroup], jobs=jobs)
-        made = planner.plan_destroy(spec.name, spec.resources, observed, left)
+        made = planner.plan_destroy(spec.name, spec.chosen, observed, left)
         made = with_losses(run, made, allow_loss, failed, jobs=jobs)
         refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds)]
         return replace(made, refusals=tuple(spec.placed(refusals)))

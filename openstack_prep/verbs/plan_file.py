@@ -117,6 +117,7 @@ class Content:
     allow_replace: tuple[str, ...]
     """Resources that may be replaced, or that may lose something in an update."""
     steps: tuple[SavedStep, ...]
+    purpose: Literal["apply", "destroy"] = "apply"
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -265,6 +266,7 @@ def saved(
         "variables": dict(declared.values),
         "allow_replace": portable(sorted(allowed_replacements(plan)), base),
         "steps": portable(plan.data(), base),
+        **({"purpose": plan.purpose} if plan.purpose == "destroy" else {}),  # so earlier releases read all others
     }
     return {**content, "digest": digest_of(content)}
 
@@ -401,7 +403,12 @@ class SavedPlan:
             refusals.append(self._refusal("spec.name", f"is {name!r}, but the spec's name is {now.spec!r}", AGAIN))
         refusals += self._other_files({portable(path, base): (path, found) for path, found in files.items()})
         written = {str(step) for step in now.pending if is_in_files(type(step.resource))}
-        moved = differences(self.raw["steps"], portable(now.data(), base), portable(sorted(written), base))
+        steps = self.raw["steps"]
+        if now.purpose == "destroy":  # files of the machine that planned it may be missing here
+            absent = {str(each.key) for each in declared.resources if is_in_files(type(each))} - {*map(str, now)}
+            names = portable(sorted(absent), base)
+            steps = [step for step in steps if step["resource"] not in names]
+        moved = differences(steps, portable(now.data(), base), portable(sorted(written), base))
         refusals += [self._refusal(key, "has changed since the plan was created", AGAIN) for key in moved]
         needed = portable(sorted(allowed_replacements(now)), base)
         what = "would be replaced, which the plan does not allow"

@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_allow_loss, add_html, add_lock_timeout, add_reports, add_spec, add_variables
+from openstack_prep.cli.of_spec import (
+    add_allow_loss,
+    add_html,
+    add_lock_timeout,
+    add_reports,
+    add_spec,
+    add_variables,
+    spec_path,
+)
 from openstack_prep.cli.parser import new_path
 
 _HERE = "openstack_prep.cli.project"
@@ -32,14 +40,11 @@ def add_verbs(command: AddCommand) -> None:
             "--adopt", action="store_true", help="also change resources that exist and are not managed by this spec"
         )
         each.add_argument("--prune", action="store_true", help="also delete managed resources no longer in the spec")
-        each.add_argument(
-            "--target",
-            action="append",
-            default=[],
-            metavar="KIND/NAME",
-            help="only this resource and what it needs; repeatable; never prunes",
-        )
     for each in (plan, apply, destroy):
+        what = "only this resource and what needs it" if each is destroy else "only this resource and what it needs"
+        what = f"{what} (with --destroy: what needs it)" if each is plan else what
+        help_text = f"{what}; repeatable; never prunes"
+        each.add_argument("--target", action="append", default=[], metavar="KIND/NAME", help=help_text)
         add_allow_loss(each)
         each.add_argument("--all", action="store_true", help="also show the resources that stay unchanged")
     for each in (plan, apply):
@@ -49,13 +54,15 @@ def add_verbs(command: AddCommand) -> None:
         add_lock_timeout(each)
     of_plan = "with --plan the one that the plan was made from (default: found by its path relative to the plan)"
     add_spec(apply, f"the spec, a YAML file; {of_plan}", optional=True)
-    for each in (plan, destroy, show):
-        add_spec(each)
+    add_spec(destroy)  # what is deleted is always named
+    for each in (plan, show):
+        add_spec(each, default=True)
 
 
 def add_validate(command: AddCommand) -> None:
     parser = command("validate", f"{_HERE}.validate:run", cloud=False, data=True)
-    parser.add_argument("specs", type=Path, nargs="+", metavar="SPEC", help="the specs, YAML files")
+    text = "the specs, YAML files (default: prep.yaml, or the only spec of the folder)"
+    parser.add_argument("specs", type=spec_path, nargs="*", metavar="SPEC", help=text)
     add_variables(parser)
     add_reports(parser, "specs")
 
@@ -63,14 +70,14 @@ def add_validate(command: AddCommand) -> None:
 def add_audit(command: AddCommand) -> None:
     parser = command("audit", f"{_HERE}.audit:run")
     add_html(parser)
-    add_spec(parser)
+    add_spec(parser, default=True)
     add_reports(parser, "spec")
 
 
 def add_graph(command: AddCommand) -> None:
     parser = command("graph", f"{_HERE}.graph:run", forms=FORMS)
     parser.add_argument("--plan", action="store_true", help="read the cloud, and colour what apply would do")
-    add_spec(parser)
+    add_spec(parser, default=True)
 
 
 def add_support_bundle(command: AddCommand) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import SpecError
+from openstack_prep.cli.default_spec import choose_spec
 from openstack_prep.cli.output import error_data, judge_reports, print_result, report, warn
 from openstack_prep.cli.spec import read_spec
 from openstack_prep.cloud.no_cloud import NoCloud
@@ -51,6 +52,7 @@ class Validated:
 
 
 def run(options: argparse.Namespace) -> int:
+    options.specs = options.specs or [choose_spec(options.called)]
     judge_reports(options)
     found = [_validated(options, path) for path in options.specs]
     mistakes = [mistake for each in found if each.error for mistake in each.error.mistakes]

@@ -15,7 +15,7 @@ from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import carry_out, confirm_plan, name_holder, open_spec, print_warnings, run_plan
 from openstack_prep.cli.spec import no_garbage
 from openstack_prep.core import text
-from openstack_prep.spec.targets import limit_to
+from openstack_prep.spec.targets import limit_to, limit_to_dependents
 from openstack_prep.verbs import api, rights
 from openstack_prep.verbs.refused_steps import RefusedSteps
 
@@ -69,14 +69,8 @@ def _refuse_beside_target(options: argparse.Namespace) -> None:
 
 
 def _refuse_beside_destroy(options: argparse.Namespace) -> None:
-    """Refuse options of an apply beside ``plan --destroy``; a plan to destroy cannot be saved either."""
-    given = {
-        "--out": options.out,
-        "--allow-replace": options.allow_replace,
-        "--adopt": options.adopt,
-        "--prune": options.prune,
-        "--target": options.target,
-    }
+    """Refuse options of an apply beside ``plan --destroy``."""
+    given = {"--allow-replace": options.allow_replace, "--adopt": options.adopt, "--prune": options.prune}
     for option in (name for name, value in given.items() if value and options.destroy):
         raise ConfigError(f"plan: {option} does not apply to --destroy; leave it out")
 
@@ -93,8 +87,12 @@ def _plan_apply(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePl
 
 
 def _plan_destroy(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePlan:
+    whole = len(spec.resources)
+    if options.target:
+        spec = limit_to_dependents(spec, options.target)
     with reading(options):
-        return api.plan_destroy(cloud, spec, allow_loss=options.allow_loss, jobs=options.jobs)
+        plan = api.plan_destroy(cloud, spec, allow_loss=options.allow_loss, jobs=options.jobs)
+    return replace(plan, left_out=whole - len(spec.chosen))
 
 
 def apply_spec(options: argparse.Namespace) -> int:
@@ -103,7 +101,9 @@ def apply_spec(options: argparse.Namespace) -> int:
     if options.plan:
         return _apply_saved(options)
     if options.spec is None:
-        raise ConfigError("apply: give a SPEC, or --plan FILE")
+        from openstack_prep.cli.default_spec import choose_spec  # reads all YAML files of the folder
+
+        options.spec = choose_spec(options.called)
     with no_garbage():
         from openstack_prep.verbs.plan_file import refuse_as_spec  # as for plan
 
@@ -127,19 +127,22 @@ def _apply_saved(options: argparse.Namespace) -> int:
     saved.check_variables(spec)
     saved.check_cloud(cloud.authenticate())
     with reading(options):
-        plan = api.plan(
-            cloud,
-            spec,
-            allow_replace=saved.allow_replace,
-            adopt=saved.adopts,
-            prune=saved.prunes,
-            allow_loss=saved.allow_loss,
-            jobs=options.jobs,
-        )
+        if saved.content.purpose == "destroy":
+            plan = api.plan_destroy(cloud, spec, allow_loss=saved.allow_loss, jobs=options.jobs)
+        else:
+            plan = api.plan(
+                cloud,
+                spec,
+                allow_replace=saved.allow_replace,
+                adopt=saved.adopts,
+                prune=saved.prunes,
+                allow_loss=saved.allow_loss,
+                jobs=options.jobs,
+            )
     saved.check(plan, path, spec, plan.tenant)
     print_warnings(plan, spec)
     plan.raise_for_refusals()
-    return run_plan(options, cloud, plan, path)
+    return run_plan(options, cloud, plan, path if plan.purpose == "apply" else None)
 
 
 def destroy_spec(options: argparse.Namespace) -> int:

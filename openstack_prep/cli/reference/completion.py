@@ -7,6 +7,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.extras import install
+from openstack_prep.cli.of_spec import spec_path
 from openstack_prep.cli.parser import new_path
 
 
@@ -35,5 +36,5 @@ def _complete_files(parser: argparse.ArgumentParser) -> None:
         if isinstance(action, argparse._SubParsersAction):
             for each in action.choices.values():
                 _complete_files(each)
-        elif action.type in (Path, new_path):
+        elif action.type in (Path, new_path, spec_path):
             action.complete = shtab.FILE  # type: ignore[attr-defined]

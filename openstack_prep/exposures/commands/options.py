@@ -39,7 +39,7 @@ def add_convert(command: AddCommand) -> None:
 
 def add_show(command: AddCommand) -> None:
     parser = command("exposures show", f"{_HERE}.show:run")
-    add_spec(parser, "YAML file")
+    add_spec(parser, "YAML file", default=True)
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file to read before the resolver")
     add_cluster(parser)
     of_spec = "with --kubeconfig: its name in exposed_clusters (default: the only one)"

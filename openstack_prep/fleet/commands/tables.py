@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from openstack_prep.base import shell
+from openstack_prep.core.model import Action
 from openstack_prep.core.text import counted
-from openstack_prep.fleet.order import TargetOutcome, TargetStatus, words_of
+from openstack_prep.fleet.order import TargetOutcome, TargetStatus, first_of, words_of
 
 if TYPE_CHECKING:
     from openstack_prep.base.style import Style
@@ -16,17 +17,25 @@ if TYPE_CHECKING:
 
 SIGNS = {
     TargetStatus.UNCHANGED: "=",
-    TargetStatus.CHANGES: "~",
-    TargetStatus.DONE: "+",
     TargetStatus.DRIFT: "!",
     TargetStatus.REFUSED: "!",
     TargetStatus.FAILED: "!",
     TargetStatus.INTERRUPTED: "?",
     TargetStatus.NOT_BEGUN: "?",
 }
+"""Of targets without changes."""
 COUNTED = (TargetStatus.CHANGES, TargetStatus.DONE, TargetStatus.FAILED, TargetStatus.INTERRUPTED)
 MOST_FAILED = 20
 """Failed targets that are explained at the end; the lines before have all."""
+
+
+def sign_of(outcome: TargetOutcome) -> str:
+    """Return the symbol that a single run has for the changes of a target, or that of an update for several sorts."""
+    actions = [Action(name) for name, number in outcome.counts.items() if number and name != Action.KEEP]
+    changed = outcome.status in (TargetStatus.CHANGES, TargetStatus.DONE)
+    if changed and not actions:
+        return Action.CREATE.symbol  # exported
+    return (actions[0] if len(actions) == 1 else Action.UPDATE).symbol if changed else SIGNS[outcome.status]
 
 
 def line(outcome: TargetOutcome, widths: tuple[int, int], style: Style, seconds: bool = False) -> str:
@@ -38,7 +47,7 @@ def line(outcome: TargetOutcome, widths: tuple[int, int], style: Style, seconds:
         what = f"{outcome.status}: {outcome.first_error}{more}"
     took = f" ({outcome.seconds:.1f} s)" if seconds and outcome.status is not TargetStatus.NOT_BEGUN else ""
     named = f"{outcome.target:<{name}}  {outcome.cloud:<{cloud}}"
-    return style.line(SIGNS[outcome.status], named, what.partition("\n")[0] + took)
+    return style.line(sign_of(outcome), named, what.partition("\n")[0] + took)
 
 
 def widths_of(chosen: Chosen) -> tuple[int, int]:
@@ -86,7 +95,6 @@ def failures(result: FleetResult, fleet: str, verb: str) -> Iterator[str]:
         yield f"look at one of them: {shell.join(words + (['--destroy'] if verb == 'destroy' else []))}"
 
 
-def names(outcomes: Iterable[TargetOutcome], most: int = 10) -> str:
+def names(outcomes: Iterable[TargetOutcome]) -> str:
     """Return the names of targets, the first ones of many."""
-    found = [each.target for each in outcomes]
-    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
+    return first_of((each.target for each in outcomes), 10)

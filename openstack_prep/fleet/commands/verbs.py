@@ -31,7 +31,7 @@ from openstack_prep.fleet.commands.session import (
     sizes,
     warn_of_targets,
 )
-from openstack_prep.fleet.commands.tables import SIGNS
+from openstack_prep.fleet.commands.tables import sign_of
 from openstack_prep.fleet.order import BAD, Options, TargetOutcome, TargetStatus
 from openstack_prep.reports.html import Item, Page, PageSection
 from openstack_prep.verbs.export import refuse_unknown_kinds
@@ -279,7 +279,7 @@ def _item(outcome: TargetOutcome) -> Item:
     errors = [(each.get("where") or "error", each["what"]) for each in outcome.errors]
     return Item(
         kind="failed" if outcome.status in BAD else kinds.get(outcome.status, "skipped"),
-        sign=SIGNS[outcome.status],
+        sign=sign_of(outcome),
         name=outcome.target,
         summary="; ".join(filter(None, (outcome.cloud, outcome.first_error or outcome.summary))),
         rows=[*errors, *(("warning", each) for each in outcome.warnings), ("seconds", f"{outcome.seconds:.1f}")],

@@ -31,6 +31,7 @@ from openstack_prep.base.secret import SOURCE_NAMES
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.fleet.file.fields import Fleet, FleetFields, FleetTarget, TargetFields, adapter
 from openstack_prep.fleet.file.schema import known_keys
+from openstack_prep.spec.file_forms import refuse_other_form
 from openstack_prep.spec.mistakes import mistakes
 from openstack_prep.spec.parts import IGNORED, Part
 from openstack_prep.spec.substitution import REFERENCE, Substitution, Tokens
@@ -173,6 +174,7 @@ class _Reading:
             fix = "start the file with `name: my-fleet`"
             raise SpecError([Mistake(f"{self.path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
         document.refuse_bare_keys()
+        refuse_other_form(document.data, document.place, self.path, "a fleet", ("a fleet",))
         self.mistakes += [*document.repeated, *document.misread(ignored=IGNORED)]
         rows = RowReader(self.path, base)
         substitution = Substitution(document, VariableValues({}), Tokens(), rows=rows.read)

@@ -14,7 +14,7 @@ _HERE = "openstack_prep.kubernetes.commands"
 
 def add_checklist(command: AddCommand) -> None:
     parser = command("kubernetes checklist", f"{_HERE}.checklist:run", cloud=False, data=True)
-    add_spec(parser, "YAML file with rke_clusters")
+    add_spec(parser, "YAML file with rke_clusters", default=True)
 
 
 def add_convert(command: AddCommand) -> None:
@@ -52,7 +52,7 @@ def add_rke(command: AddCommand) -> None:
 
 def add_rke_mesh(command: AddCommand) -> None:
     parser = command("rke mesh", f"{_HERE}.rke_mesh:run")
-    add_spec(parser, "YAML file")
+    add_spec(parser, "YAML file", default=True)
 
 
 def add_rke_render(command: AddCommand) -> None:

@@ -19,6 +19,7 @@ from openstack_prep.cloud.connection import connect
 from openstack_prep.openshift.check.preflight import HOSTS, Verdict, check_file, preflight
 from openstack_prep.openshift.commands.installer_release import ask_release, find_installer
 from openstack_prep.openshift.commands.options import CONFIG
+from openstack_prep.openshift.install_config.given import InstallConfigValues
 from openstack_prep.openshift.installer import find_file
 from openstack_prep.pictures.topology import sources
 
@@ -56,10 +57,12 @@ def _refuse_options(options: argparse.Namespace) -> None:
 
 
 def _refuse_missing(paths: list[Path]) -> None:
-    """Name the files that do not exist; the installer beside them, which tells the release, is not missed then."""
+    """Name what is no install-config.yaml; the installer beside it, which tells the release, is not missed then."""
     what, fix = f"cannot be read: {os.strerror(errno.ENOENT)}", "name the file or its folder"
     if missing := [Mistake(str(each), what, fix, code=Code.SPEC_UNREADABLE) for each in paths if not each.exists()]:
         raise SpecError(missing)
+    if len(paths) == 1:
+        InstallConfigValues(paths[0], without_cloud=True)  # raises SpecError for a file of another form
 
 
 def _check_files(options: argparse.Namespace, paths: list[Path], release: str) -> int:

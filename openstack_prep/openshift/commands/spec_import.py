@@ -12,6 +12,7 @@ from openstack_prep.cli.output import print_result
 from openstack_prep.cli.output_folder import output_folder
 from openstack_prep.openshift.commands.installer_release import ask_release, find_installer
 from openstack_prep.openshift.commands.options import CONFIG
+from openstack_prep.openshift.install_config.given import InstallConfigValues
 from openstack_prep.openshift.installer import find_file
 from openstack_prep.openshift.spec_import import SPEC, VARIABLES, SpecImport, import_install_config
 
@@ -19,6 +20,8 @@ from openstack_prep.openshift.spec_import import SPEC, VARIABLES, SpecImport, im
 def run(options: argparse.Namespace) -> int:
     folder = output_folder(options.output)
     path = find_file(options.path, CONFIG.name)
+    if not options.release:
+        InstallConfigValues(path)  # raises SpecError for a file of another form, before the installer is asked
     release = options.release or ask_release(options.installer or find_installer(path))
     found = import_install_config(path, release)
     if found.differences:

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.base import shell
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats import yaml_places
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config.fields import FIELDS, OPENSTACK
 from openstack_prep.openshift.install_config.paths import WITHOUT_CLOUD, find, platform_of
+from openstack_prep.spec.file_forms import refuse_other_form
 
 NUMBERS = frozenset(
     (
@@ -62,11 +62,11 @@ class InstallConfigValues:
             raise SpecError([self._of_something_else()])
 
     def _of_something_else(self) -> Mistake:
+        """Return what is wrong with the platform; raises SpecError for a file of another form."""
+        if self._document is not None:
+            path, accepted = self._document.path, ("an install-config.yaml of OpenShift",)
+            refuse_other_form(self._document.data, self._document.place, path, "an install-config.yaml", accepted)
         platform = self.value("platform")
-        if self.value("apiVersion") is None and self.value("install_config") is not None:
-            name = shell.quote(str(self._document.path)) if self._document else "it"
-            fix = f"openstack-prep apply {name}, then give the install-config.yaml that it writes"
-            return Mistake(self.place("install_config"), "this is a spec of openstack-prep", fix)
         there = ", ".join(map(str, platform)) if isinstance(platform, Mapping) else ""
         if platform == {}:
             return Mistake(self.place("platform"), "names no platform", "write openstack and its fields below it")

@@ -55,7 +55,10 @@ def test_sizes(kind: Any, said: Any, value: int) -> None:
 
 
 NO_SIZES = [
-    (fields.MiB, "16GB", "is not a size; use a number of MiB"),
+    (fields.MiB, "16GB", "is not a size; write 16GiB"),
+    (fields.MiB, "16 t", "is not a size; write 16TiB"),
+    (fields.GiB, "2048mb", "is not a size; write 2048MiB"),
+    (fields.GiB, "16MB", "is not a size; use a number of GiB"),
     (fields.MiB, "16Gi", "is not a size"),
     (fields.MiB, "a lot", "is not a size"),
     (fields.MiB, "", "is not a size"),

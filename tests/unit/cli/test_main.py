@@ -283,8 +283,7 @@ def test_an_answer_that_lacks_something_is_no_bug(prep: Prep, services: requests
 @pytest.mark.parametrize(
     "words",
     [
-        [],
-        ["plan"],
+        ["destroy"],
         ["plan", "--jobs", "0", "x"],
         ["plan", "--jobs", "many", "x"],
         ["fly"],
@@ -398,7 +397,7 @@ def test_plan_shows_what_destroy_would_do(prep: Prep, flavors: Flavors) -> None:
     assert prep("plan", "--destroy", "--detailed-exitcode", "spec.yaml").code == 0
 
 
-@pytest.mark.parametrize("option", ["--adopt", "--prune", "--allow-replace", "--out=x.plan"])
+@pytest.mark.parametrize("option", ["--adopt", "--prune", "--allow-replace"])
 def test_plan_to_destroy_takes_no_option_of_apply(prep: Prep, flavors: Flavors, option: str) -> None:
     said = prep("plan", "--destroy", option, "spec.yaml")
     assert said.code == 2
@@ -433,7 +432,7 @@ def test_all_as_targets_leave_nothing_out(prep: Prep, flavors: Flavors) -> None:
     [
         ["plan", "--prune", "spec.yaml"],
         ["plan", "--out", "kept.plan", "spec.yaml"],
-        ["plan", "--destroy", "spec.yaml"],
+        ["plan", "--destroy", "--out", "kept.plan", "spec.yaml"],
         ["apply", "--prune", "--yes", "spec.yaml"],
         ["apply", "--plan", "kept.plan"],
         ["apply", "--yes", "spec.yaml", "--target", "flavor/workers"],
@@ -574,10 +573,28 @@ def test_a_plan_replaces_only_plans(prep: Prep, flavors: Flavors, spec: Path, ke
     assert prep("plan", "-o", "kept.plan", "spec.yaml").code == 0
 
 
-def test_apply_takes_a_spec_or_a_plan(prep: Prep) -> None:
-    said = prep("apply")
-    assert said.code == 2
-    assert "give a SPEC, or --plan FILE" in said.err
+def test_a_plan_to_destroy_is_kept_and_carried_out(prep: Prep, flavors: Flavors, kept: Path) -> None:
+    prep("apply", "--plan", "kept.plan")
+    assert prep("plan", "--destroy", "-o", "gone.plan", "spec.yaml").code == 0
+    assert len(flavors) == 2
+    del flavors[0]
+    said = prep("apply", "--plan", "gone.plan", "--format", "json")
+    assert (said.code, len(flavors)) == (2, 1)  # it deletes exactly what the plan shows
+    prep("apply", "--yes", "spec.yaml")
+    assert prep("plan", "--destroy", "-o", "gone.plan", "spec.yaml").code == 0
+    said = prep("apply", "--plan", "gone.plan", "--format", "json")
+    assert (said.code, flavors) == (0, [])
+    assert {each["action"] for each in json.loads(said.out)["steps"]} == {"delete"}
+    assert prep("apply", "--plan", "gone.plan").code == 0  # it was done before
+
+
+def test_only_targets_are_destroyed(prep: Prep, flavors: Flavors) -> None:
+    prep("apply", "--yes", "spec.yaml")
+    planned = json.loads(prep("plan", "--destroy", "--target", "flavor/worker", "-f", "json", "spec.yaml").out)
+    assert ([each["resource"] for each in planned["steps"]], planned["left_out"]) == (["flavor/worker"], 1)
+    done = json.loads(prep("destroy", "--yes", "--target", "flavor/worker", "-f", "json", "spec.yaml").out)
+    assert ([each["resource"] for each in done["steps"]], done["left_out"]) == (["flavor/worker"], 1)
+    assert [each["name"] for each in flavors] == ["master"]
 
 
 def test_a_plan_that_cannot_be_kept(prep: Prep, flavors: Flavors) -> None:
@@ -623,10 +640,74 @@ def test_debug_shows_requests_and_tracebacks_but_no_secret(
     monkeypatch.setattr(logging.root, "level", logging.WARNING)
     services.get(f"{FLAVORS}/detail", **failure(500, "a bug"))
     said = prep("plan", "--debug", "spec.yaml")
-    assert f"GET {FLAVORS}/detail" in said.err
+    assert f'GET "{FLAVORS}/detail' in said.err
     assert "Traceback" in said.err
+    assert {"keystoneauth.session", "stevedore.extension"} & {*said.err.split()} == {"keystoneauth.session"}
     assert "admin-password" not in said.err
     assert "token-0" not in said.err
+
+
+def test_a_line_per_request_without_a_secret(prep: Prep, flavors: Flavors) -> None:
+    said = prep("plan", "-v", "spec.yaml")
+    assert re.search(r"^GET +compute /flavors/detail +200 +\d", said.err, re.MULTILINE)
+    assert "token-0" not in said.err
+    assert "compute" not in prep("plan", "spec.yaml").err
+
+
+def test_quiet_leaves_notes_and_progress_out(prep: Prep, flavors: Flavors, tmp_path: Path) -> None:
+    assert "spec.yaml" in prep("plan").err
+    said = prep("apply", "-q", "--yes")
+    assert (said.code, said.err) == (0, "")
+    assert "flavor/worker" not in said.out
+    assert "2 done" in said.out
+
+
+def test_a_command_works_in_the_folder_of_its_option(
+    prep: Prep, flavors: Flavors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    assert prep("-C", "..", "plan", "spec.yaml", "--out", "my.plan").code == 0
+    assert (tmp_path / "my.plan").exists()
+    assert Path.cwd() == tmp_path / "below"
+    said = prep("-C", "gone", "plan", "spec.yaml", "--format", "json")
+    assert (said.code, json.loads(said.out)["errors"][0]["code"]) == (2, "config.invalid")
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen"),
+    [
+        (["prep.yaml", "a.yaml", "spec.yaml"], "prep.yaml"),
+        (["a.yml"], "a.yml"),
+        ([], ""),
+        (["a.yaml", "b.yaml"], ""),
+    ],
+)
+def test_the_spec_of_the_folder(prep: Prep, flavors: Flavors, spec: Path, names: list[str], chosen: str) -> None:
+    spec.unlink()
+    (spec.parent / "part.yaml").write_text("flavors: []\n")
+    (spec.parent / "install-config.yaml").write_text("baseDomain: a.b\n")
+    (spec.parent / "broken.yaml").write_text("a: [\n")
+    for name in names:
+        (spec.parent / name).write_text(SPEC)
+    for command in ("plan", "apply", "validate", "show"):
+        said = prep(command, "--format", "json", *(["--yes"] if command == "apply" else []))
+        if chosen:
+            assert said.code == 0
+            assert f" {chosen}\n" in said.err
+        else:
+            (error,) = json.loads(said.out)["errors"]
+            assert (said.code, error["code"]) == (2, "config.invalid")
+            assert contains(error["what"], *names)
+
+
+def test_standard_input_is_a_spec(prep: Prep, flavors: Flavors, spec: Path) -> None:
+    """In a process of its own, whose standard input is a pipe."""
+    program = [sys.executable, "-m", "openstack_prep.cli.main", "--format", "json"]
+    done = subprocess.run([*program, "validate", "-"], input=SPEC, capture_output=True, text=True)
+    assert (done.returncode, json.loads(done.stdout)["resources"]) == (0, ["flavor/master", "flavor/worker"])
+    done = subprocess.run([*program, "plan", "-", "-o", "my.plan"], input=SPEC, capture_output=True, text=True)
+    assert (done.returncode, (spec.parent / "my.plan").exists()) == (2, False)
 
 
 def test_without_debug_the_libraries_say_nothing(prep: Prep, services: requests_mock.Mocker, wording: Wording) -> None:

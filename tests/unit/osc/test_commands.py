@@ -98,7 +98,7 @@ def test_they_have_all_options_of_our_command(name: str, client: Client) -> None
     whole = build_parser([name])
     (commands,) = (each for each in whole._actions if isinstance(each, argparse._SubParsersAction))
     ours = {word for each in commands.choices[name]._actions for word in each.option_strings}
-    of_client = {f"--{each.replace('_', '-')}" for each in DEFAULTS if each != "jobs"}
+    of_client = {f"--{each.replace('_', '-')}" for each in DEFAULTS if each != "jobs"} | {"-C", "-f", "-q", "-v"}
     help_text = client("prep", name, "--help").out
     assert not [each for each in ours - of_client if f"{each}" not in help_text]
     for word in ("--format", "--column"):

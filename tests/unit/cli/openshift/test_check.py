@@ -97,7 +97,7 @@ def test_a_file_that_is_not_there_and_a_spec(folder: Path, capsys: pytest.Captur
     assert "none.yaml: cannot be read" in capsys.readouterr().err
     (folder / "spec.yaml").write_text("name: lab\ninstall_config: {path: x}\n")
     assert main(["check", "--release", "4.18", "spec.yaml"]) == 2
-    said = "spec.yaml:2: install_config: this is a spec of openstack-prep; openstack-prep apply spec.yaml, then give"
+    said = "spec.yaml:2: is a spec of openstack-prep, not an install-config.yaml"
     assert said in capsys.readouterr().err
 
 

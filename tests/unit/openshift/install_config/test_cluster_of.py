@@ -226,7 +226,10 @@ pullSecret: {auths: {x: {auth: Zm9vOmJhcg==}}}
         ("apiVersion: v1\nplatform: {aws: {}}", "2: platform.openstack: is missing; the platform is aws"),
         ("apiVersion: v1\nplatform: {}", "2: platform: names no platform; write openstack"),
         ("platform:\n  openstack:\n", "2: platform.openstack: is missing"),
-        ("name: lab\ninstall_config: {}", "2: install_config: this is a spec of openstack-prep; openstack-prep apply "),
+        (
+            "name: lab\ninstall_config: {}",
+            "2: is a spec of openstack-prep, not an install-config",
+        ),
     ],
 )
 def test_what_is_no_install_config_of_openstack(written: Any, text: str, what: str) -> None:
