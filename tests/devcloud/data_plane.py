@@ -33,6 +33,7 @@ def start(layout: Layout) -> None:
     folder = layout.run / SERVICE
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    _check_namespaces()
     namespaces = ("--user", "--map-root-user", "--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child")
     python = str(layout.venv / "bin/python")
     ports = [str(layout.port(service)) for service in SERVICES]
@@ -54,6 +55,17 @@ def start(layout: Layout) -> None:
             stop(layout)
             raise DevcloudError(f"the data plane does not start; its log ends with\n{processes.tail(layout, SERVICE)}")
         time.sleep(0.1)
+
+
+def _check_namespaces() -> None:
+    """Raise DevcloudError where this user may not create user namespaces."""
+    ended = subprocess.run(["unshare", "--user", "--map-root-user", "--net", "true"], capture_output=True, text=True)
+    if ended.returncode:
+        raise DevcloudError(
+            f"a cloud with packets needs user namespaces: {ended.stderr.strip()}; "
+            "see sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone and "
+            "kernel.apparmor_restrict_unprivileged_userns"
+        )
 
 
 def _environment(layout: Layout) -> dict[str, str]:
