@@ -16,6 +16,7 @@ import tempfile
 from types import TracebackType
 from typing import IO, Self
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.style import printable
 
@@ -75,6 +76,5 @@ class SSHTunnel:
         if FORWARDING in said and number:
             return OSError(number, os.strerror(number))
         reason = printable("; ".join(said.strip().splitlines()[-2:])) or "it says nothing"
-        raise ConfigError(
-            f"--probe-from {self.target}: ssh cannot connect from there: {reason}; try ssh {self.target} true"
-        )
+        trial = shell.join(["ssh", self.target, "true"])
+        raise ConfigError(f"--probe-from {self.target}: ssh cannot connect from there: {reason}; try {trial}")
