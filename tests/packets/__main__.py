@@ -1,4 +1,4 @@
-"""Writes the table of docs/reliability.md: ``python -m tests.packets``; ``tox -e packets`` tries what it says."""
+"""Writes the tables of docs/reliability.md: ``python -m tests.packets``; ``tox -e packets`` tries what they say."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.bench.table import insert
+from tests.packets.exposed import EXPOSURES
+from tests.packets.meshed import ALL, MESHES
 from tests.packets.played_cluster import HOSTS
 from tests.packets.situations import SITUATIONS
 
@@ -14,13 +16,29 @@ PAGE = Path(__file__).parents[2] / "docs/reliability.md"
 MARKS = ("<!-- packets: begin -->", "<!-- packets: end -->")
 
 
+def said(codes: str) -> str:
+    return " ".join(f"`{code}`" for code in codes.split()) or "ok"
+
+
 def rows() -> Iterator[str]:
     yield "| situation | `verify` of the API | of the console | answers outside |"
     yield "|---|---|---|---|"
     for each in SITUATIONS:
-        said = (" ".join(f"`{code}`" for code in each.codes[service].split()) or "ok" for service in HOSTS)
+        codes = (said(each.codes[service]) for service in HOSTS)
         answers = ", ".join(service for service in HOSTS if service not in each.silent) or "nobody"
-        yield f"| {each.name} | {' | '.join(said)} | {answers.replace('ingress', 'console')} |"
+        yield f"| {each.name} | {' | '.join(codes)} | {answers.replace('ingress', 'console')} |"
+    yield ""
+    yield "| situation | `exposures show` | answered outside |"
+    yield "|---|---|---|"
+    for exposure in EXPOSURES:
+        yield f"| {exposure.name} | {said(exposure.codes)} | {'yes' if exposure.answered else 'no'} |"
+    yield ""
+    yield "| situation | `rke mesh` | not answered between the nodes |"
+    yield "|---|---|---|"
+    for mesh in MESHES:
+        everything = len(mesh.lost) == 2 * len(ALL.split(", "))
+        lost = "everything" if everything else ", ".join(sorted(mesh.lost)) or "nothing"
+        yield f"| {mesh.name} | {said(mesh.codes)} | {lost} |"
 
 
 def main() -> int:

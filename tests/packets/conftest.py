@@ -47,11 +47,11 @@ class World:
     def group(self, role: str) -> Any:
         return self.network.find_security_group(f"{INFRA_ID}-{role}", ignore_missing=False)
 
-    def answers(self, service: str) -> bool:
+    def answers(self, service: str, port: int = 0) -> bool:
         """Whether a client outside that knows the names of the hosts file is answered by a machine of the service."""
         lines = (line.split() for line in (self.prep.folder / "hosts").read_text().splitlines())
         addresses = {name: address for address, *names in lines for name in names}
-        name = self.played.request(OUTSIDE, HOSTS[service], addresses[HOSTS[service]], CHECKED[service])
+        name = self.played.request(OUTSIDE, HOSTS[service], addresses[HOSTS[service]], port or CHECKED[service])
         return name in [each.name for each in self.played.of(service)]
 
     def carry_out(self, fix: str) -> None:

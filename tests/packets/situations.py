@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from openstack.exceptions import ConflictException
 
 from tests.packets.conftest import INFRA_ID, World
-from tests.packets.played_cluster import HOSTS, OAUTH, Machine
+from tests.packets.played_cluster import CHECKED, HOSTS, OAUTH, ROLES, Machine
 
 
 @dataclass(frozen=True)
@@ -25,23 +25,32 @@ class Situation:
     """The services that answer nobody outside."""
     words: Sequence[str] = ()
     """Further words of ``verify``."""
+    asked: Mapping[str, int] = field(default_factory=lambda: CHECKED)
+    """By service the TCP port that the client asks."""
 
     def __str__(self) -> str:
         return self.name
 
 
+ASKED_80 = CHECKED | {"ingress": 80}
 SITUATIONS: list[Situation] = []
 Steps = Callable[[World], Iterator[None]]
 
 
 def situation(
-    name: str, *, api: str = "", ingress: str = "", silent: str = "", words: Sequence[str] = ()
+    name: str,
+    *,
+    api: str = "",
+    ingress: str = "",
+    silent: str = "",
+    words: Sequence[str] = (),
+    asked: Mapping[str, int] = CHECKED,
 ) -> Callable[[Steps], Steps]:
     """Declare a situation; ``silent`` are the names of the services that answer nobody outside."""
 
     def declare(steps: Steps) -> Steps:
         codes = {"api": api, "ingress": ingress}
-        made = Situation(name, contextmanager(steps), codes, frozenset(silent.split()), words)
+        made = Situation(name, contextmanager(steps), codes, frozenset(silent.split()), words, asked)
         SITUATIONS.append(made)
         return steps
 
@@ -99,6 +108,18 @@ def pairs_with_another_address(world: World) -> Iterator[None]:
 )
 def pairs_with_a_network(world: World) -> Iterator[None]:
     with pairs_of(world, world.played.cluster.nodes(), [{"ip_address": "10.0.0.0/28"}]):
+        yield
+
+
+@situation("pairs with every address on the workers")
+def pairs_with_everything(world: World) -> Iterator[None]:
+    with pairs_of(world, world.ports("worker"), [{"ip_address": "0.0.0.0/0"}]):
+        yield
+
+
+@situation("the workers with the pair of the API", ingress="pairs.missing", silent="ingress")
+def pairs_of_the_api(world: World) -> Iterator[None]:
+    with pairs_of(world, world.ports("worker"), [{"ip_address": world.played.virtual("api")}]):
         yield
 
 
@@ -176,6 +197,20 @@ def no_rule(world: World) -> Iterator[None]:
 @situation("no rule for 6443", api="security-group.blocks", silent="api")
 def no_rule_for_the_api(world: World) -> Iterator[None]:
     with instead_of_rules(world, "master", 6443):
+        yield
+
+
+@situation(
+    "no rule for 80, which a browser asks first", ingress="security-group.blocks", silent="ingress", asked=ASKED_80
+)
+def no_rule_for_80(world: World) -> Iterator[None]:
+    with instead_of_rules(world, "worker", 80):
+        yield
+
+
+@situation("6443 only from the cluster's own network", api="security-group.blocks", silent="api")
+def api_only_from_inside(world: World) -> Iterator[None]:
+    with instead_of_rules(world, "master", 6443, {"remote_ip_prefix": "10.0.0.0/16"}):
         yield
 
 
@@ -281,6 +316,18 @@ def no_group(world: World) -> Iterator[None]:
         yield
 
 
+@situation("no group on the masters", api="security-group.no-vrrp security-group.blocks", silent="api", ingress="")
+def no_group_on_masters(world: World) -> Iterator[None]:
+    with groups_of(world, world.ports("master"), []):
+        yield
+
+
+@situation("port security off on the masters", api="port-security.off")
+def port_security_off_on_masters(world: World) -> Iterator[None]:
+    with groups_of(world, world.ports("master"), [], port_security_enabled=False, allowed_address_pairs=[]):
+        yield
+
+
 @situation("port security off on the workers", ingress="port-security.off")
 def port_security_off(world: World) -> Iterator[None]:
     with groups_of(world, world.ports("worker"), [], port_security_enabled=False, allowed_address_pairs=[]):
@@ -329,20 +376,33 @@ def stateless_without_answers(world: World) -> Iterator[None]:
 
 
 @contextmanager
-def floating_ip_on(world: World, port_id: str | None, **more: Any) -> Iterator[None]:
+def floating_ip_on(world: World, port_id: str | None, service: str = "ingress") -> Iterator[None]:
     network = world.network
-    (found,) = network.ips(floating_ip_address=world.played.floating["ingress"])
+    (found,) = network.ips(floating_ip_address=world.played.floating[service])
     network.update_ip(found, port_id=None)
     if port_id:
-        network.update_ip(found, port_id=port_id, **more)
+        network.update_ip(found, port_id=port_id)
     yield
     network.update_ip(found, port_id=None)
-    network.update_ip(found, port_id=world.played.cluster.port("ingress-port").id)
+    network.update_ip(found, port_id=world.played.cluster.port(f"{service}-port").id)
 
 
 @situation("the floating IP on no port", ingress="floating-ip.detached", silent="ingress")
 def detached(world: World) -> Iterator[None]:
     with floating_ip_on(world, None):
+        yield
+
+
+@situation("the API's floating IP on no port", api="floating-ip.detached", silent="api")
+def api_detached(world: World) -> Iterator[None]:
+    with floating_ip_on(world, None, "api"):
+        yield
+
+
+@situation("the floating IP on a worker's own port", ingress="floating-ip.in-use")
+def on_a_worker(world: World) -> Iterator[None]:
+    """It is answered as long as that worker lives."""
+    with floating_ip_on(world, world.ports("worker")[0].id):
         yield
 
 
@@ -384,6 +444,12 @@ def ports_down(world: World, ports: Sequence[Any]) -> Iterator[None]:
 @situation("the workers' ports disabled", ingress="port.down", silent="ingress")
 def workers_ports_down(world: World) -> Iterator[None]:
     with ports_down(world, world.ports("worker")):
+        yield
+
+
+@situation("the masters' ports disabled", api="port.down", silent="api")
+def masters_ports_down(world: World) -> Iterator[None]:
+    with ports_down(world, world.ports("master")):
         yield
 
 
@@ -498,19 +564,31 @@ def wrong_name(world: World) -> Iterator[None]:
 # --- more floating IPs, ports and machines ----------------------------------------------------
 
 
-@situation("a port forwarding on the floating IP instead of the port", ingress="floating-ip.detached")
-def port_forwarding(world: World) -> Iterator[None]:
+@contextmanager
+def forwardings(world: World, *numbers: int) -> Iterator[None]:
+    """Let ports of the floating IP lead to the virtual address, and no others."""
+    network = world.network
     with floating_ip_on(world, None):
-        (found,) = world.network.ips(floating_ip_address=world.played.floating["ingress"])
+        (found,) = network.ips(floating_ip_address=world.played.floating["ingress"])
         port = world.played.cluster.port("ingress-port")
         body = {"protocol": "tcp", "internal_port_id": port.id, "internal_ip_address": world.played.virtual("ingress")}
-        made = [
-            world.network.create_port_forwarding(floatingip_id=found.id, internal_port=each, external_port=each, **body)
-            for each in (80, 443)
-        ]
+        for each in numbers:
+            network.create_port_forwarding(floatingip_id=found.id, internal_port=each, external_port=each, **body)
         yield
-        for each in made:
-            world.network.delete_floating_ip_port_forwarding(found, each)
+        for made in list(network.port_forwardings(found)):  # those of a fix, too
+            network.delete_floating_ip_port_forwarding(found, made)
+
+
+@situation("port forwardings on the floating IP instead of the port")
+def port_forwardings(world: World) -> Iterator[None]:
+    with forwardings(world, 80, 443):
+        yield
+
+
+@situation("a port forwarding of 80 alone", ingress="floating-ip.not-forwarded", silent="ingress")
+def port_forwarding_of_80(world: World) -> Iterator[None]:
+    with forwardings(world, 80):
+        yield
 
 
 @situation("a second port with the name of the virtual address's", ingress="port.ambiguous port.missing port.missing")
@@ -530,27 +608,56 @@ def no_tag(world: World) -> Iterator[None]:
     world.network.set_tags(port, tags)
 
 
+@contextmanager
+def one_without_pair(world: World, service: str, *, holder: bool) -> Iterator[None]:
+    """Take the pair of the machine that holds an address, or of the other one."""
+    (found,) = world.played.holders(service)
+    ports = world.ports(ROLES[service])
+    with pairs_of(world, [port for port in ports if (port.id == found.port_id) == holder], []):
+        yield
+
+
 @situation("one worker without a pair, the other one holds the address", ingress="pairs.missing")
 def other_worker_without_pair(world: World) -> Iterator[None]:
     """The address is answered until it moves."""
-    (holder,) = world.played.holders("ingress")
-    others = [port for port in world.ports("worker") if port.id != holder.port_id]
-    with pairs_of(world, others, []):
+    with one_without_pair(world, "ingress", holder=False):
         yield
 
 
 @situation("the holder without a pair", ingress="pairs.missing", silent="ingress")
 def holder_without_pair(world: World) -> Iterator[None]:
-    (holder,) = world.played.holders("ingress")
-    with pairs_of(world, [port for port in world.ports("worker") if port.id == holder.port_id], []):
+    with one_without_pair(world, "ingress", holder=True):
+        yield
+
+
+@situation("one master without a pair, the other one holds the address", api="pairs.missing")
+def other_master_without_pair(world: World) -> Iterator[None]:
+    with one_without_pair(world, "api", holder=False):
+        yield
+
+
+@situation("the master that holds the address without a pair", api="pairs.missing", silent="api")
+def master_without_pair(world: World) -> Iterator[None]:
+    with one_without_pair(world, "api", holder=True):
+        yield
+
+
+@contextmanager
+def other_stopped(world: World, service: str) -> Iterator[None]:
+    (holder,) = world.played.holders(service)
+    with stopped(world, [each for each in world.played.of(service) if each != holder]):
         yield
 
 
 @situation("one worker stopped, the other one holds the address", ingress="machine.not-active")
 def other_worker_stopped(world: World) -> Iterator[None]:
-    (holder,) = world.played.holders("ingress")
-    (other,) = [each for each in world.played.of("ingress") if each != holder]
-    with stopped(world, [other]):
+    with other_stopped(world, "ingress"):
+        yield
+
+
+@situation("one master stopped, the other one holds the address", api="machine.not-active")
+def other_master_stopped(world: World) -> Iterator[None]:
+    with other_stopped(world, "api"):
         yield
 
 

@@ -1,0 +1,226 @@
+"""Situations of the shipped specs of exposures, whose nodes run: how each is brought about and taken back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tests.devcloud.data_plane import DataPlane
+from tests.functional.conftest import Prep
+from tests.packets.machines import Node, from_outside
+
+HOST = "shop.example.com"
+ADDRESS = "10.1.0.201"
+PORTS = (443, 9090)
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """A project of a shipped spec with two nodes that run."""
+
+    prep: Prep
+    plane: DataPlane
+    network: Any
+    """Neutron, as the administrator."""
+    project_id: str
+    nodes: list[Node]
+    """The first one is the node that announces."""
+
+    @cached_property
+    def outside(self) -> str:
+        """The floating IP."""
+        return str(self.floating_ip.floating_ip_address)
+
+    @property
+    def floating_ip(self) -> Any:
+        (found,) = self.network.ips(project_id=self.project_id)
+        return found
+
+    def port(self, node: Node) -> Any:
+        return self.network.get_port(node.port_id)
+
+    @property
+    def group(self) -> Any:
+        (found,) = self.network.security_groups(project_id=self.project_id, name="nodes")
+        return found
+
+    def answers(self) -> bool:
+        """Whether a client outside is answered by a node."""
+        return from_outside(self.plane, HOST, self.outside) in [node.name for node in self.nodes]
+
+    def shown(self) -> dict[str, list[str]]:
+        """Return by exposure the codes of the hops that ``exposures show`` does not find right."""
+        (hosts,) = self.prep.folder.glob("*-access/hosts")
+        words = ("exposures", "show", self.prep.spec.name, "--hosts", str(hosts), "--format", "json")
+        try:
+            out = self.prep.run(*words).stdout
+        except AssertionError:
+            out = self.prep.run(*words, code=1).stdout
+        return {
+            each["name"]: [hop["code"] for hop in each["hops"] if hop["status"] != "ok"]
+            for each in json.loads(out)["exposures"]
+        }
+
+    def renew(self) -> None:
+        """Apply the spec, and let the first node announce again."""
+        self.prep.apply()
+        self.plane.sync()
+        self.nodes[1].withdraw(ADDRESS)
+        self.nodes[0].announce(ADDRESS)
+
+    def access(self) -> Path:
+        (folder,) = self.prep.folder.glob("*-access")
+        return folder
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """What is wrong, what ``exposures show`` says of the exposure from outside, and whether a client is answered."""
+
+    name: str
+    brought_about: Callable[[Exposed], AbstractContextManager[None]]
+    codes: str
+    answered: bool
+
+    def __str__(self) -> str:
+        return self.name
+
+
+EXPOSURES: list[Exposure] = []
+Steps = Callable[[Exposed], Iterator[None]]
+
+
+def exposure(name: str, codes: str = "", *, answered: bool) -> Callable[[Steps], Steps]:
+    def declare(steps: Steps) -> Steps:
+        EXPOSURES.append(Exposure(name, contextmanager(steps), codes, answered))
+        return steps
+
+    return declare
+
+
+@exposure("as applied", answered=True)
+def as_applied(world: Exposed) -> Iterator[None]:
+    yield
+
+
+@exposure("the other node announces the address", answered=True)
+def the_other_node(world: Exposed) -> Iterator[None]:
+    first, other = world.nodes
+    first.withdraw(ADDRESS)
+    other.announce(ADDRESS)
+    yield
+
+
+@contextmanager
+def pairs_of(world: Exposed, node: Node, addresses: list[str]) -> Iterator[None]:
+    world.network.update_port(node.port_id, allowed_address_pairs=[{"ip_address": each} for each in addresses])
+    yield
+
+
+@exposure("the node that announces without pairs", "pairs.missing", answered=False)
+def announcer_without_pairs(world: Exposed) -> Iterator[None]:
+    with pairs_of(world, world.nodes[0], []):
+        yield
+
+
+@exposure("half of the pool paired on the node that announces", "pairs.missing", answered=False)
+def half_of_the_pool(world: Exposed) -> Iterator[None]:
+    with pairs_of(world, world.nodes[0], ["10.1.0.202", "10.1.0.203"]):
+        yield
+
+
+@exposure("the other half of the pool paired on both nodes", answered=True)
+def the_other_half(world: Exposed) -> Iterator[None]:
+    with pairs_of(world, world.nodes[0], [ADDRESS]), pairs_of(world, world.nodes[1], [ADDRESS]):
+        yield
+
+
+@exposure("the node that does not announce without pairs", "pairs.missing", answered=True)
+def other_without_pairs(world: Exposed) -> Iterator[None]:
+    """It is answered until the address moves."""
+    with pairs_of(world, world.nodes[1], []):
+        yield
+
+
+@contextmanager
+def instead_of_rule(world: Exposed, **rule: Any) -> Iterator[None]:
+    group = world.group
+    for each in group.security_group_rules:
+        if each["port_range_min"] == 443:
+            world.network.delete_security_group_rule(each["id"])
+    added = None
+    if rule:
+        body = {"direction": "ingress", "protocol": "tcp", "port_range_min": 443, "port_range_max": 443} | rule
+        added = world.network.create_security_group_rule(security_group_id=group.id, ether_type="IPv4", **body)
+    yield
+    if added:
+        world.network.delete_security_group_rule(added)
+
+
+@exposure("no rule for the port", "security-group.blocks", answered=False)
+def no_rule(world: Exposed) -> Iterator[None]:
+    with instead_of_rule(world):
+        yield
+
+
+@exposure("a rule for the nodes' own network alone", "security-group.blocks", answered=False)
+def rule_from_inside(world: Exposed) -> Iterator[None]:
+    with instead_of_rule(world, remote_ip_prefix="10.1.0.0/24"):
+        yield
+
+
+@exposure("the floating IP on no port", "floating-ip.detached", answered=False)
+def detached(world: Exposed) -> Iterator[None]:
+    world.network.update_ip(world.floating_ip, port_id=None)
+    yield
+
+
+@exposure("the floating IP on a node's own port", "floating-ip.in-use", answered=True)
+def on_a_node(world: Exposed) -> Iterator[None]:
+    """It is answered as long as that node lives."""
+    world.network.update_ip(world.floating_ip, port_id=None)
+    world.network.update_ip(world.floating_ip, port_id=world.nodes[0].port_id)
+    yield
+    world.network.update_ip(world.floating_ip, port_id=None)
+
+
+@exposure("a port forwarding on the floating IP instead of the port", answered=True)
+def forwarded(world: Exposed) -> Iterator[None]:
+    found, reserved = world.floating_ip, world.network.get_port(world.floating_ip.port_id)
+    world.network.update_ip(found, port_id=None)
+    body = {"protocol": "tcp", "internal_port": 443, "external_port": 443, "internal_ip_address": ADDRESS}
+    made = world.network.create_port_forwarding(floatingip_id=found.id, internal_port_id=reserved.id, **body)
+    yield
+    world.network.delete_floating_ip_port_forwarding(found, made)
+
+
+@exposure(
+    "the port that reserves the address deleted",
+    "exposure.files-differ exposure.not-reserved floating-ip.detached",
+    answered=False,
+)
+def not_reserved(world: Exposed) -> Iterator[None]:
+    world.network.delete_port(world.floating_ip.port_id)
+    yield
+
+
+@exposure("the node that announces gone from the group", "security-group.blocks", answered=False)
+def without_group(world: Exposed) -> Iterator[None]:
+    port = world.port(world.nodes[0])
+    world.network.update_port(port.id, security_groups=[])
+    yield
+    world.network.update_port(port.id, security_groups=port.security_group_ids)
+
+
+@exposure("port security off on the node that announces", answered=True)
+def port_security_off(world: Exposed) -> Iterator[None]:
+    port = world.port(world.nodes[0])
+    off = {"security_groups": [], "allowed_address_pairs": [], "port_security_enabled": False}
+    world.network.update_port(port.id, **off)
+    yield
+    world.network.update_port(port.id, port_security_enabled=True, security_groups=port.security_group_ids)

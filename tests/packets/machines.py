@@ -1,0 +1,92 @@
+"""Machines of a spec's ports: servers that run, answer, and announce addresses."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.devcloud.data_plane import OUTSIDE, DataPlane
+from tests.packets.played_cluster import ELECTION_SECONDS, RESPONDER
+from tests.unit.openshift.probe.listener import certificate
+
+ANNOUNCE = Path(__file__).with_name("announce.py")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A server that runs, in a namespace of its own."""
+
+    plane: DataPlane
+    name: str
+    id: str
+    """Of its server, and so of its namespace."""
+    address: str
+    port_id: str
+
+    def answer(self, folder: Path, *ports: int, host: str = "shop.example.com") -> None:
+        """Answer on all of its addresses with its name."""
+        if not (folder / "server.pem").exists():
+            certificate(folder, host)
+        words = (sys.executable, str(RESPONDER), self.name, str(folder / "server.pem"), *map(str, ports))
+        self.plane.start(self.id, *words, log=folder / f"responder-{self.name}.log")
+
+    def announce(self, address: str) -> None:
+        """Take an address besides its own, and announce it."""
+        self.plane.run(self.id, "ip", "addr", "replace", f"{address}/32", "dev", "eth0")
+        self.plane.run(self.id, sys.executable, str(ANNOUNCE), address)
+
+    def withdraw(self, address: str) -> None:
+        self.plane.run(self.id, "ip", "addr", "del", f"{address}/32", "dev", "eth0")
+
+    def get(self, url: str, *words: str, seconds: float = 1) -> str:
+        """Return what it gets by HTTP; empty without an answer."""
+        return get(self.plane, self.id, url, *words, seconds=seconds)
+
+
+def get(plane: DataPlane, client: str, url: str, *words: str, seconds: float = 1) -> str:
+    """Return what a client gets by HTTP; empty without an answer."""
+    ended = plane.run(client, "curl", "--silent", "--insecure", "--max-time", str(seconds), *words, url)
+    return ended.stdout if ended.returncode == 0 else ""
+
+
+def from_outside(plane: DataPlane, host: str, address: str, port: int = 443) -> str:
+    """Return what a client outside gets that knows the address of a name."""
+    return get(plane, OUTSIDE, f"https://{host}:{port}/", "--resolve", f"{host}:{port}:{address}")
+
+
+def boot(connection: Any, plane: DataPlane, ports: list[Any], image_id: str) -> list[Node]:
+    """Create a server for each port, as its user would, and wait until each has a network."""
+    flavor = next(iter(connection.compute.flavors()))
+    made = [
+        connection.compute.create_server(
+            name=port.name, image_id=image_id, flavor_id=flavor.id, networks=[{"port": port.id}]
+        )
+        for port in ports
+    ]
+    nodes = []
+    for server, port in zip(made, ports, strict=True):
+        connection.compute.wait_for_server(server, interval=0.2, wait=120)
+        nodes.append(Node(plane, port.name, server.id, port.fixed_ips[0]["ip_address"], port.id))
+    wait_for_network(nodes)
+    return nodes
+
+
+def wait_for_network(nodes: list[Node]) -> None:
+    deadline = time.monotonic() + ELECTION_SECONDS
+    for node in nodes:
+        while f" {node.address}/" not in node.plane.run(node.id, "ip", "-o", "addr", "show", "dev", "eth0").stdout:
+            assert time.monotonic() < deadline, f"{node.name} has no network"
+            time.sleep(0.1)
+
+
+def until(met: Any, seconds: float = 15) -> bool:
+    """Wait until something is so, or until a change would have been noticed."""
+    deadline = time.monotonic() + seconds
+    while not met():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True

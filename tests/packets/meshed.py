@@ -1,0 +1,153 @@
+"""Situations of the shipped mesh, whose nodes run: how each is brought about and taken back."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.functional.conftest import Prep
+from tests.packets.machines import Node
+
+PASSAGES = Path(__file__).with_name("passages.py")
+VXLAN, HEALTH, MESH = 8472, 4240, 2379
+MESH_ADDRESSES = {"cluster1": "10.1.0.208", "cluster2": "10.2.0.208"}
+ALL = "tcp 2379, tcp 4240, udp 8472, icmp"
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Two clusters with two nodes each; the first node of each cluster has the address of the mesh."""
+
+    prep: Prep
+    network: Any
+    """Neutron, as the administrator."""
+    project_id: str
+    nodes: Mapping[str, list[Node]]
+
+    def serve(self) -> None:
+        for cluster, nodes in self.nodes.items():
+            for node in nodes:
+                node.answer(self.prep.folder, HEALTH, MESH, host="mesh.example.com")
+                log = self.prep.folder / f"udp-{node.name}.log"
+                node.plane.start(node.id, sys.executable, str(PASSAGES), "serve", str(VXLAN), log=log)
+            nodes[0].announce(MESH_ADDRESSES[cluster])
+
+    def look(self) -> dict[str, Any]:
+        """Return what ``rke mesh`` says."""
+        words = ("rke", "mesh", "--format", "json", self.prep.spec.name)
+        try:
+            return dict(json.loads(self.prep.run(*words).stdout))
+        except AssertionError:
+            return dict(json.loads(self.prep.run(*words, code=1).stdout))
+
+    def lost(self, required: list[dict[str, Any]]) -> set[str]:
+        """Send what ``rke mesh`` says is required from each node to each; return what was not always answered."""
+        wanted: dict[str, set[str]] = {}
+        answered: dict[str, set[str]] = {}
+        for source, nodes in self.nodes.items():
+            asked = {}
+            for each in (each for each in required if each["source"] == source):
+                peers = [node.address for node in self.nodes[each["to"]]]
+                for address in [each["address"]] if each["target"] == "mesh address" else peers:
+                    asked[f"{each['protocol']}:{address}:{each['port'] or 0}"] = _name(each)
+            for node in nodes:
+                ended = node.plane.run(node.id, sys.executable, str(PASSAGES), "ask", *asked)
+                passed = ended.stdout.split()
+                for word, name in asked.items():
+                    wanted.setdefault(name, set()).add(f"{node.name} {word}")
+                    if word in passed:
+                        answered.setdefault(name, set()).add(f"{node.name} {word}")
+        return {name for name, words in wanted.items() if answered.get(name) != words}
+
+    def group(self, cluster: str) -> Any:
+        (found,) = self.network.security_groups(project_id=self.project_id, name=cluster)
+        return found
+
+
+def _name(passage: Mapping[str, Any]) -> str:
+    """Return a passage such as 1>2 tcp 4240."""
+    ends = f"{passage['source'][-1]}>{passage['to'][-1]}"
+    return " ".join(filter(None, (ends, passage["protocol"], str(passage["port"] or ""))))
+
+
+@dataclass(frozen=True)
+class MeshSituation:
+    """What is wrong, what ``rke mesh`` says, and which packets are not answered."""
+
+    name: str
+    brought_about: Callable[[Mesh], AbstractContextManager[None]]
+    codes: str
+    lost: frozenset[str]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+MESHES: list[MeshSituation] = []
+Steps = Callable[[Mesh], Iterator[None]]
+
+
+def mesh(name: str, codes: str = "", lost: str = "") -> Callable[[Steps], Steps]:
+    """Declare a situation; ``lost`` are passages such as "1>2 tcp 4240, 2>1 icmp", or "all"."""
+    every = [f"{ends} {each}" for ends in ("1>2", "2>1") for each in ALL.split(", ")]
+    found = every if lost == "all" else [each for each in lost.split(", ") if each]
+
+    def declare(steps: Steps) -> Steps:
+        MESHES.append(MeshSituation(name, contextmanager(steps), codes, frozenset(found)))
+        return steps
+
+    return declare
+
+
+@mesh("as applied")
+def as_applied(world: Mesh) -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def without_rules(world: Mesh, cluster: str, **fields: Any) -> Iterator[None]:
+    group = world.group(cluster)
+    removed = [
+        each for each in group.security_group_rules if all(each[name] == value for name, value in fields.items())
+    ]
+    assert removed
+    for each in removed:
+        world.network.delete_security_group_rule(each["id"])
+    yield
+    for each in removed:
+        kept = ("direction", "protocol", "port_range_min", "port_range_max", "remote_ip_prefix")
+        body = {name: each[name] for name in kept} | {"description": each["description"] or ""}
+        world.network.create_security_group_rule(security_group_id=group.id, ether_type=each["ethertype"], **body)
+
+
+def from_network(number: int, **fields: Any) -> dict[str, Any]:
+    return {"direction": "ingress", "remote_ip_prefix": f"10.{number}.0.0/24"} | fields
+
+
+@mesh("no rule for Cilium's tunnels in one cluster", "security-group.blocks", "1>2 udp 8472")
+def no_tunnels(world: Mesh) -> Iterator[None]:
+    with without_rules(world, "cluster2", **from_network(1, port_range_min=VXLAN)):
+        yield
+
+
+@mesh("no rule for Cilium's health in one cluster", "security-group.blocks", "2>1 tcp 4240")
+def no_health(world: Mesh) -> Iterator[None]:
+    with without_rules(world, "cluster1", **from_network(2, port_range_min=HEALTH)):
+        yield
+
+
+@mesh("no rule for ping in one cluster", "security-group.blocks", "1>2 icmp")
+def no_ping(world: Mesh) -> Iterator[None]:
+    with without_rules(world, "cluster2", **from_network(1, protocol="icmp")):
+        yield
+
+
+@mesh("no rule for clustermesh-apiserver in one cluster", "security-group.blocks", "2>1 tcp 2379")
+def no_mesh_api(world: Mesh) -> Iterator[None]:
+    with without_rules(world, "cluster1", **from_network(2, port_range_min=MESH)):
+        yield

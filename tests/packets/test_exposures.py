@@ -1,0 +1,107 @@
+"""What ``exposures show`` says of an address from outside, and what a client gets there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.devcloud.data_plane import DataPlane
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.devcloud.qcow2 import qcow2
+from tests.functional.conftest import Prep
+from tests.functional.test_exposed_clusters import SHIPPED
+from tests.packets.exposed import ADDRESS, EXPOSURES, PORTS, Exposed, Exposure
+from tests.packets.machines import boot, until
+
+NODES = {"metallb": ("node1", "node2"), "external-ip": ("k8s9", "k8s6")}
+"""The ports of the nodes by spec; the first node is the one that carries the address."""
+
+
+@contextmanager
+def applied(devcloud: Devcloud, folder: Path, name: str) -> Iterator[Exposed]:
+    """Apply a shipped spec, boot its nodes, and let the first one announce the address."""
+    environment = {"OS_CLIENT_CONFIG_FILE": str(devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
+    prep = Prep(folder, environment | {"PREP_PASSWORD": "a-password-of-the-test"})
+    spec = yaml.safe_load((SHIPPED / f"exposures-{name}.yaml").read_text())
+    for user in spec["users"]:
+        user["password"] = {"env": "PREP_PASSWORD"}
+    prep.write(spec)
+    prep.apply()
+    admin = devcloud.admin
+    project = admin.identity.find_project(spec["name"], ignore_missing=False)
+    user = admin.connect_as(
+        username=spec["users"][0]["name"],
+        password="a-password-of-the-test",
+        project_name=spec["name"],
+    )
+    listed = {port.name: port for port in admin.network.ports(project_id=project.id)}
+    plane = DataPlane(devcloud.layout)
+    formats = {"disk_format": "qcow2", "container_format": "bare", "visibility": "public"}
+    image = admin.image.create_image("packets", data=qcow2(1), **formats)
+    nodes = boot(user, plane, [listed[each] for each in NODES[name]], image.id)
+    for node in nodes:
+        node.answer(folder, *PORTS)
+    world = Exposed(prep, plane, admin.network, project.id, nodes)
+    nodes[0].announce(ADDRESS)
+    try:
+        yield world
+    finally:
+        for node in nodes:
+            user.compute.delete_server(node.id)
+        assert until(lambda: not list(user.compute.servers()), 60)
+        admin.image.delete_image(image)
+        prep.destroy()
+
+
+@pytest.fixture(scope="module")
+def metallb(devcloud: Devcloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exposed]:
+    with applied(devcloud, tmp_path_factory.mktemp("metallb"), "metallb") as world:
+        assert until(world.answers)
+        yield world
+
+
+@pytest.mark.parametrize("exposure", EXPOSURES, ids=str)
+def test_hops_and_packets(metallb: Exposed, exposure: Exposure) -> None:
+    with exposure.brought_about(metallb):
+        metallb.plane.sync()
+        shown = metallb.shown()
+        reached = until(lambda: metallb.answers() == exposure.answered)
+    metallb.renew()
+    assert until(metallb.answers)
+    assert (" ".join(sorted(shown["shop"])), reached) == (exposure.codes, True)
+
+
+def test_a_second_apply_disturbs_nobody(metallb: Exposed) -> None:
+    """A client asks ten times a second while apply runs with nothing to do, and with a change beside."""
+    assert until(metallb.answers)
+    metallb.network.update_port(metallb.nodes[1].port_id, allowed_address_pairs=[])
+    (metallb.access() / "services.yaml").unlink()
+    for _ in range(2):
+        process = metallb.prep.start("apply", "--yes", metallb.prep.spec.name)
+        asked = 0
+        while process.poll() is None or asked < 20:
+            began = time.monotonic()
+            assert metallb.answers()
+            asked += 1
+            time.sleep(max(0, began + 0.1 - time.monotonic()))
+        _, err = process.communicate()
+        assert process.returncode == 0, err
+    assert "pairs.missing" not in metallb.shown()["shop"]
+
+
+def test_who_carries_an_external_ip(devcloud: Devcloud, tmp_path: Path) -> None:
+    """One of two nodes carries the address, and the other one may not announce it."""
+    with applied(devcloud, tmp_path, "external-ip") as world:
+        assert until(world.answers)
+        assert world.shown() == {"frontend": []}
+        carrier, other = world.nodes
+        carrier.withdraw(ADDRESS)
+        other.announce(ADDRESS)
+        assert until(lambda: not world.answers())
+        world.renew()
+        assert until(world.answers)
