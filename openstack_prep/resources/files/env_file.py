@@ -105,8 +105,10 @@ class EnvFile(Resource[CloudRun]):
             raise PrepError(f"{self.path} {unreadable(error)}; choose another file, or remove this one") from error
         tag, wanted = text.partition("\n")[0], self.exports()
         ours = run.ownership.manages(self.name, tag) and home.owns_file(run, tag)
+        # nobody knows what a variable holds that the spec does not name
+        shown = {name for name in wanted if ours and not SECRET.search(name)}
         variables = {
-            name: value if value == wanted.get(name) or (ours and not SECRET.search(name)) else Secret(value)
+            name: value if value == wanted.get(name) or name in shown else Secret(value)
             for name, value in _parse(text).items()
         }
         return Observed(

@@ -230,11 +230,12 @@ def test_a_link_is_written_and_removed_through(run: CloudRun, path: Path, tmp_pa
 
 @pytest.mark.parametrize("head", ["", "# [openstack-prep:lab/lab.env]\n"])
 def test_what_stands_in_a_file_is_not_shown_when_it_may_be_a_secret(run: CloudRun, path: Path, head: str) -> None:
-    path.write_text(f"{head}export OS_PASSWORD=hunter2\nexport OS_CLOUD=lab\n")
+    path.write_text(f"{head}export OS_PASSWORD=hunter2\nexport OS_CLOUD=lab\nexport GITHUB_PAT=hunter2\n")
     file = EnvFile(path=str(path), cloud="lab")
     observed, mistakes = observation.examine(run, [file])
     plan = planner.plan_apply("lab", [file], observed, mistakes=mistakes)
     assert "variables.OS_PASSWORD ******** -> (unset)" in str(plan)
+    assert "variables.GITHUB_PAT ******** -> (unset)" in str(plan)
     assert "OS_CLOUD" not in str(plan)
     assert "hunter2" not in str(plan) + str(plan.data()) + repr(observed)
 
