@@ -40,7 +40,7 @@ KINDS: dict[str, Kind] = {
     "nova.keypair": "keypair",
 }
 """The resource that a custom constraint requires."""
-PROPERTIES: dict[Kind, str] = {"security_group": "security_groups", "volume_type": "volume_type"}
+PROPERTIES: dict[Kind, str] = {"security_group": "security_groups", "volume_type": "volume_type", "flavor": "flavor"}
 """The property that refers to a resource by name or id, whatever its parameter's constraints are."""
 
 
@@ -91,7 +91,7 @@ def named_resources(template: Raw, given: Raw) -> Iterator[tuple[Kind, str]]:
     """Yield the kind and the name or id of the resources that the values refer to.
 
     The template's custom constraints show it. Heat has no constraint for a list of security groups, and none for a
-    volume type that may be empty, so these are the parameters that the template passes to properties of that name.
+    volume type or flavor that may be empty, so these are the parameters that the template passes to such properties.
     """
     passed: dict[Kind, set[str]] = {
         kind: set(_passed(template.get("resources"), to)) for kind, to in PROPERTIES.items()

@@ -105,11 +105,15 @@ class Parameters:
 
 
 def not_growing(stack: HeatStack, template: Raw, values: Parameters) -> Values:
-    """Return a template whose groups do not grow, because Heat cannot preview growth; groups that shrink do shrink."""
+    """Return a template whose groups do not grow, because Heat cannot preview growth; groups that shrink do shrink.
+
+    A new group of nested templates is previewed without members (27.0.1, engine/api.py, format_stack_resource: a member
+    that exists nowhere has no id).
+    """
     members = Counter(place.rpartition(".")[0] for place in stack.made)
     resources = dict(template.get("resources") or {})
     for name, each in resources.items():
-        if each.get("type") == GROUP and members[name]:
+        if each.get("type") == GROUP:
             count = members[name]
             with contextlib.suppress(Unknown):  # ``_with_members`` handles this
                 count = min(count, values.number((each.get("properties") or {}).get("count"), 1))
@@ -122,7 +126,8 @@ def with_group_effects(
 ) -> list[Effect]:
     """Return the preview, completed with the effect on the members of groups."""
     for name, each in (template.get("resources") or {}).items():
-        if each.get("type") == GROUP and f"{name}." in stack.places.values():
+        comes = Effect("add", name, GROUP) in found
+        if each.get("type") == GROUP and (comes or f"{name}." in stack.places.values()):
             found = _with_members(found, stack, name, each.get("properties") or {}, values, changes)
     found = [_with_rolling_updates(each, stack, template, values, changes) for each in found]
     return sorted({one for each in found for one in _leaves(each, stack)})
