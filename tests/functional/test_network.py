@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from openstack.exceptions import HttpException
+from openstack.exceptions import BadRequestException, HttpException
 
 from openstack_prep.base.errors import PlanRefused, SpecError
 from openstack_prep.cloud.connection import Cloud
@@ -134,6 +134,23 @@ def test_what_others_arranged_is_no_mistake(lab: Lab) -> None:
     itself = replace(routed, routes=(replace(routes[0], nexthop="10.0.2.254"),))
     assert [each.field for each in lab.plan(NETWORK, transit, local, itself).refusals] == ["interfaces"]
     assert lab.apply(NETWORK, transit, local, routed) == {"subnet/local": "update", "router/out": "update"}
+
+
+def test_a_gateway_outside_of_its_subnet(lab: Lab) -> None:
+    """Neutron creates such a subnet, and refuses a router's interface in it."""
+    far = Subnet(name="far", network="net", cidr="10.0.3.0/24", gateway_ip="10.0.4.1")
+    local = Subnet(name="local", network="net", cidr="2001:db8:2::/64", gateway_ip="fe80::1")
+    lab.apply(NETWORK, far, local)
+    for subnet in (far, local):
+        router = Router(name="out", interfaces=(subnet.name,))
+        (refused,) = lab.plan(NETWORK, far, local, router).refusals
+        assert refused.field == "interfaces"
+        assert str(subnet.gateway_ip) in refused.what
+    neutron, project = lab.admin.network, {"project_id": lab.project_id}
+    router = neutron.create_router(name="theirs", **project)
+    with pytest.raises(BadRequestException):
+        neutron.add_interface_to_router(router, subnet_id=neutron.find_subnet("far", **project).id)
+    assert not lab.plan(NETWORK, far, local)
 
 
 def test_what_cannot_be_is_seen_before(lab: Lab) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, NotFound, PlanRefused, SpecError
+from openstack_prep.base.errors import Mistake, NotFound, NotUnique, PlanRefused, SpecError
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -136,7 +136,12 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
             return next((record for record in listed if record.id == self.floating_ip_id), None)
         if self.address:  # two external networks may have it; the tag tells which one the spec names
             at_address = [record for record in listed if record.address == self.address]
-            return next((record for record in at_address if record in marked), next(iter(at_address), None))
+            found = [record for record in at_address if record in marked] or at_address
+            if len({record.network_id for record in found}) > 1:
+                ids = " and ".join(record.id for record in found)
+                what = f"floating IPs {ids} of the project both have {self.address}, on different networks"
+                raise NotUnique(f"{self.key}: {what}; select one by floating_ip_id")
+            return next(iter(found), None)
         # as ``twin.choose`` does: twins in use first, then the oldest
         return min(marked, key=lambda each: (each.port_id is None, each.created_at, each.id), default=None)
 

@@ -243,6 +243,9 @@ class Router(AsksForAddresses, NetworkResource[RouterRecord]):
             if subnet.gateway is None:
                 what = f"subnet/{subnet.name} has no gateway_ip, which the interface gets"
                 yield what, "set gateway_ip there, or leave it out"
+            elif ip_address(subnet.gateway) not in ip_network(subnet.cidr):  # Neutron 29.0.0, ipam_backend_mixin.py
+                what = f"the gateway {subnet.gateway} of subnet/{subnet.name} is outside {subnet.cidr}"
+                yield what, "correct gateway_ip there, or take the interface out of the router"
             for router in self.neighbours.routers:
                 found = run.look(router)
                 if subnet.name in (router.interfaces or ()) and subnet.name not in (

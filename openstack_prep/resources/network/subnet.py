@@ -213,6 +213,11 @@ class Subnet(NetworkResource[SubnetRecord]):
             yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION) for what, fix in refused)
             yield from self._check_neighbours(context, whole)
 
+    def list_warnings(self, context: Context) -> Iterable[str]:
+        gateway = ipaddress.ip_address(self.gateway_ip) if self.gateway_ip else None
+        if gateway and self.cidr and not gateway.is_link_local and gateway not in ipaddress.ip_network(self.cidr):
+            yield f"gateway_ip {gateway} is outside {self.cidr}: machines need a route of their own to it"
+
     def resolve(self, context: Context) -> Sequence[Subnet]:
         if self.neighbours != SubnetNeighbours():
             return (self,)
@@ -328,13 +333,12 @@ class Subnet(NetworkResource[SubnetRecord]):
     def _check_ranges(self, whole: _Network, known: str | None) -> Iterable[Mistake]:
         """Yield what is wrong with the pools, and the gateway as far as it is known.
 
-        Only a gateway that the spec writes must be inside: that of an existing subnet may be outside, such as fe80::1
-        (Neutron 29.0.0, ipam/utils.py, check_gateway_invalid_in_subnet).
+        The gateway may be outside, such as fe80::1 (Neutron 24 to 29, ipam/utils.py, check_gateway_invalid_in_subnet);
+        then no router gets an interface in the subnet, which the router reports.
         """
         pools = sorted((_ends(each) for each in self.allocation_pools or ()), key=lambda ends: int(ends[0]))
         gateway = ipaddress.ip_address(known) if known else None
-        declared = gateway if self.gateway_ip else None
-        for each in filter(None, (declared, *itertools.chain(*pools))):
+        for each in itertools.chain(*pools):
             if each not in whole:
                 yield self.mistake(f"{each} is outside {whole}", "choose an address inside it", Code.SPEC_CONTRADICTION)
         for lower, upper in itertools.pairwise(pools):

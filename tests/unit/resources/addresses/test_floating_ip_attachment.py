@@ -245,3 +245,11 @@ def test_of_two_networks_with_one_address_the_tag_tells_which(run: CloudRun, neu
     found = run.look(FloatingIPAttachment(port=PORT, floating_ip="web", address="192.0.2.5", tag=TAG))
     assert found is not None
     assert found.id == "f1"
+
+
+def test_of_two_networks_with_one_address_none_is_guessed(run: CloudRun, neutron: Neutron) -> None:
+    neutron.ips = [neutron.ip(), neutron.ip(id="f2", floating_network_id="n2")]
+    with pytest.raises(PlanRefused, match="f1 and f2") as refused:
+        plan(run)
+    assert [each.code for each in refused.value.mistakes] == ["cloud.not-unique"]
+    assert not plan(run, FloatingIPAttachment(port=PORT, floating_ip_id="f2", tag=TAG)).refusals
