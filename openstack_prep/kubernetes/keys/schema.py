@@ -363,6 +363,7 @@ _SINCE = {
     31: "etcd-s3-retention ingress-controller",
     32: "prime",
     33: "helm-controller-arg",
+    36: "write-kubeconfig-name",  # rancher/rke2 482458938, which is after v1.36.4-rc1
 }
 _PODS = ("kube-apiserver", "kube-scheduler", "kube-controller-manager", "kube-proxy", "etcd")
 SINCE = {name: minor for minor, names in _SINCE.items() for name in names.split()} | {
