@@ -6,13 +6,13 @@ Sources: RKE2's documentation ("Server Configuration Reference", "High Availabil
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from openstack_prep.base import shell
 from openstack_prep.base.errors import Mistake
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.keys.schema import (
     SAME_ON_SERVERS,
@@ -33,10 +33,10 @@ from openstack_prep.kubernetes.rke2_rules import (
     newer_keys,
     refused_label,
 )
+from openstack_prep.kubernetes.versions import check_version, minor_of
 
 TOKEN_FILE = "/etc/rancher/rke2/token"
 DATASTORE = "datastore-endpoint"  # replaces etcd
-VERSION = re.compile(r"v1\.(\d{1,3})\.(\d{1,3})(-rc\d+)?\+rke2r(\d{1,3})")
 DEFAULT_PLUGIN = "canal"
 NO_PODS = "CriticalAddonsOnly=true:NoExecute"
 """Taint of servers that are not workers, from RKE2's documentation."""
@@ -232,8 +232,7 @@ def warnings(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterat
 
 def _values(cluster: KubernetesCluster) -> Iterator[Mistake]:
     version = cluster.kubernetes_version
-    if version and not VERSION.fullmatch(version):
-        yield Mistake("kubernetes_version", f"{version!r} is not a version of RKE2", "write one such as v1.35.7+rke2r1")
+    yield from _version(version)
     if cluster.network_plugin is None:
         return
     *before, plugin = [each.strip() for each in cluster.network_plugin.split(",")]
@@ -242,6 +241,13 @@ def _values(cluster: KubernetesCluster) -> Iterator[Mistake]:
         yield Mistake("network_plugin", f"RKE2 does not support {cluster.network_plugin!r}", fix)
     for fault in newer_keys({"cni": cluster.network_plugin}, _minor(cluster)):
         yield fault.mistake("network_plugin")
+
+
+def _version(version: str | None) -> Iterator[Mistake]:
+    try:
+        list(check_version(version) if version else ())
+    except InvalidValue as error:
+        yield Mistake("kubernetes_version", f"{version!r} {error.what}", error.fix)
 
 
 def _config(cluster: KubernetesCluster) -> Iterator[Mistake]:
@@ -257,8 +263,7 @@ def _config(cluster: KubernetesCluster) -> Iterator[Mistake]:
 
 def _minor(cluster: KubernetesCluster) -> int | None:
     """Return N of the cluster's Kubernetes 1.N, if it declares a version."""
-    found = VERSION.fullmatch(cluster.kubernetes_version or "")
-    return int(found[1]) if found else None
+    return minor_of(cluster.kubernetes_version)
 
 
 def _taken(config: Mapping[str, object], place: str, fields: Mapping[str, str]) -> Iterator[Mistake]:

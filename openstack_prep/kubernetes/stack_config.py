@@ -10,19 +10,22 @@ import json
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.core.model import Context, Key
 from openstack_prep.core.resource import resolve
 from openstack_prep.kubernetes import rke2_rules
+from openstack_prep.kubernetes.agent_pools import pools_in
 from openstack_prep.kubernetes.keys.schema import dotted, load_schema
 from openstack_prep.kubernetes.nodes import taint_warning
 from openstack_prep.kubernetes.registries import registry_faults
 from openstack_prep.kubernetes.rke2 import NO_PODS
 from openstack_prep.kubernetes.rke2_rules import document_faults, revealed
+from openstack_prep.kubernetes.versions import VERSION, check_version
 from openstack_prep.resources.addresses.node_addresses import DeclaredAddresses
 from openstack_prep.resources.addresses.stack_addresses import extra_findings
 from openstack_prep.resources.heat.flow import TRUTH, Conditions
@@ -54,6 +57,7 @@ EXTRA = "extra_addresses"
 """The parameter with further addresses of all nodes."""
 TAINTING = ("node-taint", "kubelet-arg")
 """Keys with taints."""
+Role = Literal["server", "agent"]
 NETWORKS = {"cluster_cidr", "service_cidr", "cluster_dns"}
 """Parameters that are judged together, with RKE2's defaults for those that are missing."""
 
@@ -103,8 +107,8 @@ def list_warnings(context: Context) -> Iterator[tuple[Key, str]]:
 
 
 def _warnings(configuration: Configuration) -> Iterator[str]:
-    declared = configuration.declared
-    for parameter in ("server_config", "agent_config"):
+    declared, pools = configuration.declared, pools_in(configuration.declared)
+    for parameter, _ in _config_parameters(declared):
         config = mapping_of(declared.get(parameter)) or {}
         # the taints of servers are judged with those of agents
         yield from (f"{parameter}: {text}" for text in rke2_rules.warnings(config, is_server=False))
@@ -113,7 +117,7 @@ def _warnings(configuration: Configuration) -> Iterator[str]:
         yield f"extra_files: {what}; Nova may refuse new nodes: put large files into their image"
     taints = _taints_of_nodes(configuration)
     yield from taint_warning(taints)
-    without_agents = str(declared.get("agent_count")) == "0"
+    without_agents = str(declared.get("agent_count")) == "0" and all(each.is_empty for each in pools)
     if without_agents and not any(taints) and TRUTH.get(str(configuration.given.get("server_taint")).lower()) is True:
         what = "server_taint: true has no effect while agent_count is 0"
         yield f"{what}; if agents of another stack join, write node-taint: [{NO_PODS}] into server_config"
@@ -122,14 +126,20 @@ def _warnings(configuration: Configuration) -> Iterator[str]:
 def _taints_of_nodes(configuration: Configuration) -> list[list[str]]:
     """Return the taints of each distinct kind of nodes; none if the template decides them by functions of Heat."""
     found: list[list[str]] = []
+    of_agents: Values = {}
     for role, parameter in (("server", "server_config"), ("agent", "agent_config")):
         number = str(configuration.declared.get(f"{role}_count", ""))
         base = _merged(configuration, parameter)
         if base is None or not number.isdecimal():
             return []
+        of_agents = base
         own = mapping_of(configuration.declared.get(f"{role}_node_configs")) or {}
         nodes = [{**base, **each} for each in own.values() if isinstance(each, Mapping)]
         found += [rke2_rules.taints_of(each) for each in [*nodes, *[base] * (int(number) > len(nodes))][: int(number)]]
+    for pool in pools_in(configuration.declared):
+        if not pool.number.isdecimal():
+            return []
+        found += [rke2_rules.taints_of({**of_agents, **pool.config})] * (not pool.is_empty)
     return found
 
 
@@ -241,8 +251,8 @@ def _has_functions(value: object) -> bool:
 def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Iterator[StackFault]:
     declared = configuration.declared
     minor = _minor(declared)
-    for parameter, form in (("server_config", "server"), ("agent_config", "agent")):
-        schema = load_schema("server" if form == "server" else "agent")
+    for parameter, form in _config_parameters(declared):
+        schema = load_schema(form)
         written = dict(_written(configuration.template, parameter))
         for fault in document_faults(written, schema, minor):
             yield StackFault("", f"{dotted(fault.steps)} beside {parameter}: {fault.what}", fault.fix, fault.code)
@@ -261,8 +271,33 @@ def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Ite
                     yield StackFault(_parameter(name), f"{_parameter(name)}: {fault.what}", fault.fix, fault.code)
             elif name not in taken:
                 yield StackFault(parameter, f"{parameter}.{dotted(fault.steps)}: {fault.what}", fault.fix, fault.code)
+    yield from () if has_cluster else _version(declared.get("rke2_version"))
+    yield from _pool_names(declared)
     yield from _registries(declared.get("registries"))
     yield from _extra_files(declared.get("extra_files"))
+
+
+def _config_parameters(declared: Raw) -> Iterator[tuple[str, Role]]:
+    """Yield the parameters with keys of config.yaml, and whose they are."""
+    yield from (("server_config", "server"), ("agent_config", "agent"))
+    yield from ((each.parameter("config"), "agent") for each in pools_in(declared))
+
+
+def _version(version: object) -> Iterator[StackFault]:
+    """Yield what is wrong with a version that matches the template's constraint."""
+    try:
+        list(check_version(version) if isinstance(version, str) and VERSION.fullmatch(version) else ())
+    except InvalidValue as error:
+        yield StackFault("rke2_version", f"rke2_version: {version} {error.what}", error.fix, Code.CLUSTER_CONFIG)
+
+
+def _pool_names(declared: Raw) -> Iterator[StackFault]:
+    """Yield pools with the name of another one, whose nodes would have the same names."""
+    pools = [each for each in pools_in(declared) if not each.is_empty]
+    for index, pool in enumerate(pools):
+        for other in [each for each in pools[:index] if each.name == pool.name]:
+            what = f"{pool.parameter('name')}: {pool.name} is also the name of {other.group}"
+            yield StackFault(pool.parameter("name"), what, "give each pool its own name", Code.STACK_PARAMETER)
 
 
 def _minor(declared: Raw) -> int | None:
@@ -338,6 +373,8 @@ OWN_MANIFESTS = tuple(
     f"/var/lib/rancher/rke2/server/manifests/{name}.yaml" for name in ("kube-vip", "cloud-config", "openstack")
 )
 """Manifests that the template itself writes on servers; RKE2 applies each file of this folder, whatever its name."""
+INDEX = "%index%"
+"""What a ResourceGroup replaces in all texts that its members get."""
 USER_DATA = 65535 // 4 * 3
 """Bytes of user data before base64 (Nova 34.0.0, api/openstack/compute/schemas/servers.py)."""
 ROOM = USER_DATA * 2 // 3
@@ -359,6 +396,9 @@ def _extra_files(given: object) -> Iterator[StackFault]:
             what, fix = f"{path} is a file of the template", "give the manifest another name"
         elif not isinstance(content, str):
             what, fix = f"the content of {path} is not a text", "write it as a text, such as a block after |"
+        elif INDEX in path or INDEX in content:  # Heat 27.0.1, resource_group.py, _handle_repl_val
+            what = f"Heat replaces {INDEX} in {path} by the number of the node"
+            fix = "put the file into the image of the nodes, or write it differently"
         if what:
             yield StackFault("extra_files", f"extra_files: {what}", fix, Code.STACK_PARAMETER)
     if (size := _size(files)) > USER_DATA:

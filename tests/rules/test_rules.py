@@ -28,10 +28,9 @@ from openstack_prep.core.resource import Coherent, ListsMistakes, kind_supports
 from openstack_prep.exposures.external_ips import rules as external_ip_rules
 from openstack_prep.exposures.service_host import rules as service_host_rules
 from openstack_prep.exposures.virtualization import rules as virtualization_rules
-from openstack_prep.kubernetes import reading, rke2, rke2_rules, rules, stack_config
+from openstack_prep.kubernetes import reading, rke2, rke2_rules, rules, stack_config, versions
 from openstack_prep.kubernetes.cilium import rules as cilium_rules
 from openstack_prep.kubernetes.cluster import rke_parameters
-from openstack_prep.kubernetes.convert import versions
 from openstack_prep.openshift import install_config
 from openstack_prep.openshift.check.preflight import check_file
 from openstack_prep.openshift.install_config import other_fields as file_rules

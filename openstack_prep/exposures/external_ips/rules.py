@@ -8,7 +8,6 @@ the feature gate AllowServiceExternalIPs; gone in about 1.43); kubernetes/websit
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
@@ -25,6 +24,7 @@ from openstack_prep.exposures.external_ips.manifests import (
 )
 from openstack_prep.exposures.external_ips.settings import ExternalIPBGP, ExternalIPs, addresses, chosen, hops
 from openstack_prep.kubernetes.service_pools import repeated
+from openstack_prep.kubernetes.versions import minor_of
 
 DEPRECATED, GATED, GONE = 36, 40, 43
 """N of Kubernetes 1.N."""
@@ -41,7 +41,7 @@ def mistakes(
     yield from _targets(placed)
     yield from _bgp(settings, placed)
     yield from _routes(settings, placed)
-    if placed and minor(kubernetes_version) >= GONE:
+    if placed and (minor_of(kubernetes_version) or 0) >= GONE:
         what = f"Kubernetes {kubernetes_version} does not serve externalIPs any more (KEP-5707)"
         yield Mistake("kubernetes_version", what, SUCCESSOR)
 
@@ -50,7 +50,7 @@ def warnings(
     settings: ExternalIPs, placed: Sequence[PlacedExposure], kubernetes_version: str | None = None
 ) -> Iterator[str]:
     """Yield warnings about valid settings."""
-    version = minor(kubernetes_version)
+    version = minor_of(kubernetes_version) or 0
     if GATED <= version < GONE:
         yield (
             f"Kubernetes {kubernetes_version}: kube-proxy only serves externalIPs with the feature gate "
@@ -63,12 +63,6 @@ def warnings(
         yield "one node carries each address: when it fails, its addresses do not answer until they are moved by hand"
     if settings.carriers == "all" and settings.static_routes and settings.bgp is None:
         yield "static routes also lead to nodes that have failed; BGP withdraws them"
-
-
-def minor(version: str | None) -> int:
-    """Return N of a version 1.N; 0 if it is not known."""
-    found = re.match(r"v?1\.(\d{1,4})", version or "")
-    return int(found[1]) if found else 0
 
 
 def _nodes(settings: ExternalIPs) -> Iterator[Mistake]:

@@ -53,8 +53,8 @@ from openstack_prep.exposures.virtualization.manifests import (
     served,
 )
 from openstack_prep.exposures.virtualization.settings import NodeBridge, OutsideNetwork, RenderedMachine, Virtualization
-from openstack_prep.kubernetes.convert.versions import minor_of
 from openstack_prep.kubernetes.service_pools import LabelSelector, repeated, selector_findings
+from openstack_prep.kubernetes.versions import minor_of
 
 # --- finding ----------------------------------------------------------------------------------
 

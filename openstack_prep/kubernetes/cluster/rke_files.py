@@ -20,13 +20,14 @@ from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import masked
 from openstack_prep.kubernetes import cilium, cluster_yml, kube_vip, metallb, rke2
+from openstack_prep.kubernetes.agent_pools import AgentPool, members, pools_in
 from openstack_prep.kubernetes.cilium import Cilium, Member, address_annotation, leaves_services, settings
 from openstack_prep.kubernetes.cluster import rke_parameters, rke_upgrade
 from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 from openstack_prep.kubernetes.keys.schema import hide_secrets, load_schema, sort_keys
 from openstack_prep.kubernetes.kube_vip import KubeVip
 from openstack_prep.kubernetes.metallb import MetalLB
-from openstack_prep.kubernetes.model import NodeGroup, Role
+from openstack_prep.kubernetes.model import Node, NodeGroup, Role
 from openstack_prep.kubernetes.nodes import Machine, nodes_of, taint_warning, unmatched
 from openstack_prep.kubernetes.service_pools import Addresses, ServicePool, ranges
 from openstack_prep.resources.heat.parameters import items
@@ -146,8 +147,7 @@ def _node_files(cluster: RkeFields, outputs: Outputs) -> Mapping[str, Content]:
     declared = as_declared(cluster, outputs)
     seconds = [each for group in GROUPS["rke2"] for each in outputs.values.get(f"{group}_second_addresses") or ()]
     nodes = [
-        replace(node, second_address=second or "")
-        for node, second in zip_longest(nodes_of(declared, machines(cluster, outputs)), seconds)
+        replace(node, second_address=second or "") for node, second in zip_longest(_nodes(declared, outputs), seconds)
     ]
     if cluster.distribution == "rke":
         return {cluster_yml.FILE: [cluster_yml.document(declared, nodes, cluster.name)]}
@@ -156,14 +156,28 @@ def _node_files(cluster: RkeFields, outputs: Outputs) -> Mapping[str, Content]:
     token, agent_token = (cluster.related.secret_parameter(cluster, name) for name in ("token", "agent_token"))
     with_tokens = rke_parameters.without_tokens_of_stack(declared)
     configs = rke2.documents(with_tokens, nodes, api=api, token=token, agent_token=agent_token, tls_san=sans)
-    for node in nodes:
+    in_pools = members(pools_in(outputs.parameters))
+    pools: list[AgentPool | None] = [*[None] * (len(nodes) - len(in_pools)), *in_pools]
+    for node, pool in zip(nodes, pools, strict=True):
         role = "server" if rke2.is_server(node) else "agent"
-        keys = rke_parameters.shown_keys(cluster, role, outputs.parameters)
+        keys = rke_parameters.shown_keys(cluster, role, outputs.parameters, pool)
         configs[node.name] = sort_keys(
             hide_secrets(configs[node.name] | keys, load_schema("server")), load_schema("server")
         )
     logins = rke2.registries(declared)
     return {f"{name}.yaml": [each] for name, each in configs.items()} | ({REGISTRIES: [logins]} if logins else {})
+
+
+def _nodes(declared: RkeFields, outputs: Outputs) -> list[Node]:
+    """Return the nodes of a stack: ``roles`` of a cluster count its servers and agents, not the nodes of pools."""
+    listed, pools = machines(declared, outputs), members(pools_in(outputs.parameters))
+    own = len(listed) - len(pools)
+    workers = replace(declared, roles=(NodeGroup(nodes="0-", roles=("worker",)),))
+    added = zip(nodes_of(workers, listed[own:]) if pools else (), pools, strict=True)
+    return [
+        *nodes_of(declared, listed[:own]),
+        *(replace(node, taints=tuple(items(pool.config.get("node-taint") or ()))) for node, pool in added),
+    ]
 
 
 def as_declared(cluster: RkeFields, outputs: Outputs | None) -> RkeFields:
@@ -180,9 +194,10 @@ def as_declared(cluster: RkeFields, outputs: Outputs | None) -> RkeFields:
 
 def _servers_and_agents(outputs: Outputs) -> tuple[NodeGroup, ...]:
     """Return the roles of the nodes of an RKE2 stack; by default its servers run no pods."""
-    servers, agents = (len(outputs.values[f"{group}_names"]) for group in GROUPS["rke2"])
+    servers, workers = (len(outputs.values[f"{group}_names"]) for group in GROUPS["rke2"])
+    agents = workers - len(members(pools_in(outputs.parameters)))
     works: tuple[Role, ...] = ("worker",)
-    both = not agents or str(outputs.parameters.get("server_taint", True)).lower() == "false"
+    both = not workers or str(outputs.parameters.get("server_taint", True)).lower() == "false"
     first = NodeGroup(nodes=f"0-{servers - 1}", roles=("controlplane", "etcd", *(works if both else ())))
     return (first, NodeGroup(nodes=f"{servers}-", roles=works)) if agents else (first,)
 
@@ -257,9 +272,10 @@ def mistakes(cluster: RkeFields, outputs: Outputs | None) -> Iterator[Mistake]:
     declared, nodes = as_declared(cluster, usable), None
     count = count_nodes(cluster, usable)
     if count is not None:
-        found = list(unmatched(declared, count))
+        pools = pools_in(usable.parameters) if usable else rke_parameters.declared_pools(cluster)
+        found = list(unmatched(declared, count - len(members(pools))))
         yield from _coded(Code.CLUSTER_CONFIG, found)
-        nodes = nodes_of(declared, machines(cluster, usable)) if usable and not found else None
+        nodes = _nodes(declared, usable) if usable and not found else None
     of = cluster_yml if cluster.distribution == "rke" else rke2
     yield from _coded(Code.CLUSTER_CONFIG, of.mistakes(declared, nodes))
     yield from _coded(Code.CLUSTER_STACK, rke_parameters.mistakes(declared))
@@ -298,7 +314,7 @@ def warnings(cluster: RkeFields, outputs: Outputs | None) -> Iterator[str]:
     if outputs is not None:
         declared = as_declared(cluster, outputs)
         of = cluster_yml if cluster.distribution == "rke" else rke2
-        nodes = nodes_of(declared, machines(cluster, outputs))
+        nodes = _nodes(declared, outputs)
         yield from of.warnings(declared, nodes)
         if cluster.distribution == "rke" or cluster.related.stack(cluster) is None:  # or else the stack warns
             yield from taint_warning([each.taints for each in nodes])

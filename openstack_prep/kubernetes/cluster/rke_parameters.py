@@ -15,6 +15,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret, join_secrets, revealed_in, secrets_in
 from openstack_prep.core.text import show
 from openstack_prep.kubernetes import rke2
+from openstack_prep.kubernetes.agent_pools import AgentPool, pools_in
 from openstack_prep.kubernetes.cluster.rke_related import PARAMETERS, RkeFields
 from openstack_prep.kubernetes.keys.schema import SECRET, TEXT, URL_USER, hide_secrets, keys_of_config, load_schema
 from openstack_prep.kubernetes.model import Node
@@ -72,7 +73,15 @@ def is_configured(cluster: RkeFields) -> bool:
 def counts(cluster: RkeFields) -> dict[str, str]:
     """Return the numbers of nodes that the spec declares, by parameter of the stack, as strings like Heat's."""
     names = ("server_count", "agent_count") if cluster.distribution == "rke2" else ("node_count",)
-    return {name: str(value_of(cluster, name)) for name in names}
+    numbers = {name: str(value_of(cluster, name)) for name in names}
+    return numbers | {each.parameter("count"): each.number for each in declared_pools(cluster)}
+
+
+def declared_pools(cluster: RkeFields) -> list[AgentPool]:
+    """Return the pools of agents that the spec declares for the stack of a cluster of RKE2."""
+    declared = (cluster.related.template(cluster) or {}).get("parameters") or {}
+    known = {name: value_of(cluster, name) for name in declared} if cluster.distribution == "rke2" else {}
+    return pools_in(known)
 
 
 def value_of(cluster: RkeFields, parameter: str) -> Any:
@@ -97,14 +106,14 @@ def of_cluster(cluster: RkeFields) -> StackValues:
     hidden = {name: each if isinstance(each, Secret) else join_secrets(each) for name, each in secrets.items()}
     values |= {parameter: ",".join(items(plain.pop(key))) for key, parameter in KEYS.items() if key in plain}
     additions: dict[str, Any] = {"tls_san": items(plain.pop("tls-san", ()))}
-    members = _members(cluster)
+    members, pools = _members(cluster), declared_pools(cluster)
     if any(each.role == "server" for each in members) and not any(each.taints for each in members):
         values["server_taint"] = False
     for role in SERVERS:
         known = keys_of_config(role)
         additions[f"{role}_config"] = {name: each for name, each in plain.items() if name in known}
         own = {str(each.number): each.own_keys for each in members if each.role == role}
-        if _differ(list(own.values())):
+        if _differ(list(own.values())) or (role == "agent" and any(not each.is_empty for each in pools)):
             additions[f"{role}_node_configs"] = {index: keys for index, keys in own.items() if keys}
         elif own:
             additions[f"{role}_config"] |= next(iter(own.values()))
@@ -137,15 +146,15 @@ def _members(cluster: RkeFields) -> list[_Member]:
     numbers = list(counts(cluster).values())
     if not cluster.roles or not all(each.isdecimal() for each in numbers):
         return []
-    servers, agents = map(int, numbers)
+    servers, agents, *in_pools = map(int, numbers)
     if list(unmatched(cluster, servers + agents)):
         return []
     nodes = nodes_of(cluster, [(str(index), "", "") for index in range(servers + agents)])
-    works = rke2.has_workers(nodes)
+    works = rke2.has_workers(nodes) or any(in_pools)
     numbered = [("server", each) for each in islice(_numbers(cluster, "servers_to_remove"), servers)]
     numbered += [("agent", each) for each in islice(_numbers(cluster, "agents_to_remove"), agents)]
     return [
-        _Member(role, number, node, rke2.keys_of_role(cluster, node, has_workers=works), agents > 0)
+        _Member(role, number, node, rke2.keys_of_role(cluster, node, has_workers=works), agents > 0 or any(in_pools))
         for (role, number), node in zip(numbered, nodes, strict=True)
     ]
 
@@ -163,10 +172,10 @@ def _differ(keys: Sequence[Raw]) -> bool:
 # --- what the files of the nodes show --------------------------------------------------------
 
 
-def shown_keys(cluster: RkeFields, role: str, live: Raw) -> Values:
+def shown_keys(cluster: RkeFields, role: str, live: Raw, pool: AgentPool | None = None) -> Values:
     """Return the keys that the parameters of a stack give a server or agent; ``live`` are those of an existing one.
 
-    The parameters server_config and agent_config override all others.
+    The parameters server_config and agent_config override all others, and the config of its pool overrides these.
     """
     in_spec = cluster.related.stack(cluster) is not None
 
@@ -185,7 +194,8 @@ def shown_keys(cluster: RkeFields, role: str, live: Raw) -> Values:
         if value("etcd_s3_config_secret"):
             keys |= {"etcd-s3": True, "etcd-s3-config-secret": value("etcd_s3_config_secret")}
     keys = {name: each for name, each in keys.items() if each not in (None, "")}
-    return keys | dict(mapping_of(value(f"{role}_config")) or {})
+    of_pool = mapping_of(value(pool.parameter("config"))) if pool else None
+    return keys | dict(mapping_of(value(f"{role}_config")) or {}) | dict(of_pool or {})
 
 
 HIDDEN = "******"

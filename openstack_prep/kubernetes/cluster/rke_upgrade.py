@@ -12,16 +12,18 @@ controller's own manifest allows them since v0.12.0 (manifests/system-upgrade-co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.kubernetes import agent_pools
 from openstack_prep.kubernetes.cluster import rke_parameters
 from openstack_prep.kubernetes.cluster.rke_related import RkeFields
-from openstack_prep.kubernetes.convert.versions import minor_of
 from openstack_prep.kubernetes.keys.schema import value_at
+from openstack_prep.kubernetes.versions import minor_of
 from openstack_prep.resources.files.marked_files import documents as read_documents
 from openstack_prep.resources.heat.flow import TRUTH
 from openstack_prep.resources.heat.parameters import items
@@ -119,6 +121,8 @@ REPLACING = (
     "config_drive",
     "zones",
 )
+POOL = ("image", "name")
+"""The same of a pool."""
 """Parameters whose change replaces agents (Heat 27, engine/resources/openstack/nova/server.py)."""
 
 
@@ -127,14 +131,19 @@ def _new_agents(cluster: RkeFields, live: Raw) -> Iterator[str]:
 
     A check of the stack has the preview that Heat made of it, but runs beside this one.
     """
-    count, before = rke_parameters.counts(cluster).get("agent_count", ""), str(live.get("agent_count", ""))
-    if count.isdecimal() and before.isdecimal():
-        removed = _wanted(cluster, "agents_to_remove", live) - {*items(live.get("agents_to_remove") or ())}
-        if int(count) > int(before):
-            yield "agent_count"
-        if removed and int(count) + len(removed) > int(before):
-            yield "agents_to_remove"
-    yield from (name for name in REPLACING if _differs(cluster, name, live))
+    pools = [each for each in rke_parameters.declared_pools(cluster) if not each.is_empty]
+    groups = [("agent_count", "agents_to_remove"), *((x.parameter("count"), x.parameter("to_remove")) for x in pools)]
+    for number, to_remove in groups:  # a stack of an earlier template has no pools
+        count = rke_parameters.counts(cluster).get(number, "")
+        before = str(live.get(number, "" if number == "agent_count" else "0"))
+        if count.isdecimal() and before.isdecimal():
+            removed = _wanted(cluster, to_remove, live) - {*items(live.get(to_remove) or ())}
+            if int(count) > int(before):
+                yield number
+            if removed and int(count) + len(removed) > int(before):
+                yield to_remove
+    names = (*REPLACING, *(pool.parameter(name) for pool in pools for name in POOL))
+    yield from (name for name in names if _differs(cluster, name, live))
 
 
 def _wanted(cluster: RkeFields, name: str, live: Raw) -> set[str]:
@@ -155,15 +164,15 @@ def _differs(cluster: RkeFields, name: str, live: Raw) -> bool:
     return was != will
 
 
-AGENTS = "agents"
-"""The group of the template whose members are agents."""
+AGENTS = re.compile(f"agents|{agent_pools.GROUP.pattern}")
+"""The groups of the template whose members are agents."""
 
 
 def new_agent_warnings(cluster: RkeFields, record: StackRecord) -> Iterator[str]:
     """Yield a warning about agents that an update creates: a stack does not say which version its servers run."""
     places = [each.place for each in record.preview if each.verb in ("add", "replace")]
     parts = [each.split(".") for each in (*places, *record.missing)]
-    coming = sorted({".".join(each[:2]) for each in parts if each[0] == AGENTS and len(each) > 1})
+    coming = sorted({".".join(each[:2]) for each in parts if AGENTS.fullmatch(each[0]) and len(each) > 1})
     if coming and cluster.kubernetes_version:
         what = f"{', '.join(coming)} will install {cluster.kubernetes_version}, and must not be newer than the servers"
         yield f"{what}; if kubectl get nodes shows an earlier version on servers, upgrade these first"

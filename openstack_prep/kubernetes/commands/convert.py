@@ -10,7 +10,7 @@ from openstack_prep.cli.output_folder import output_folder, write_conversion
 from openstack_prep.kubernetes import reading
 from openstack_prep.kubernetes.convert import convert
 from openstack_prep.kubernetes.convert.new_spec import FILE
-from openstack_prep.kubernetes.convert.versions import version_warnings
+from openstack_prep.kubernetes.versions import version_warnings
 
 
 def run(options: argparse.Namespace) -> int:

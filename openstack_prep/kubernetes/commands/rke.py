@@ -8,7 +8,7 @@ from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.base.raw import Raw
 from openstack_prep.cli.output import error_data, judge_reports, print_result, report, warn
 from openstack_prep.kubernetes import reading, rke2_rules
-from openstack_prep.kubernetes.convert.versions import minor_of, version_warnings
+from openstack_prep.kubernetes.versions import minor_of, version_warnings
 from openstack_prep.reports.findings import of_warning
 
 

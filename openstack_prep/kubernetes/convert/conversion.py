@@ -39,10 +39,10 @@ from openstack_prep.kubernetes.convert.outcome import (
     Handler,
 )
 from openstack_prep.kubernetes.convert.service_keys import NODE, included
-from openstack_prep.kubernetes.convert.versions import TargetRelease, target
 from openstack_prep.kubernetes.keys.schema import SINCE, hide_in_url, value_at
 from openstack_prep.kubernetes.model import KubernetesCluster, Node, Registry, Role
 from openstack_prep.kubernetes.rke2 import is_server
+from openstack_prep.kubernetes.versions import TargetRelease, target
 
 # --- node -------------------------------------------------------------------------------------
 

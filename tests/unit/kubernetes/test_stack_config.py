@@ -75,6 +75,8 @@ read_template = cache(read_package)
         ({"agent_count": 0, "server_config": TAINTED, "server_node_configs": {"2": {"node-taint": []}}}, None),
         ({"agent_count": 1, "server_config": TAINTED, "agent_config": {"node-taint": ["a:NoSchedule"]}}, EVERY_NODE),
         ({"agent_count": 1, "server_config": TAINTED}, None),
+        ({"agent_count": 0, "server_config": TAINTED, "pool1_count": 1}, None),
+        ({"agent_count": 0, "pool1_count": 1, "pool1_config": {"node-taint": ["a:NoSchedule"]}}, EVERY_NODE),
         ({"server_config": {"kube-proxy-arg": ["proxy-mode=ipvs"]}}, "server_config: kube-proxy"),
     ],
     ids=str,
@@ -111,7 +113,7 @@ def test_a_template_that_taints_servers_without_agents(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     shutil.copytree(str(files("openstack_prep.heat_templates")), tmp_path, dirs_exist_ok=True)
     text = Path("rke2-cluster.yaml").read_text()
-    condition = "{and: [{get_param: server_taint}, {not: {equals: [{get_param: agent_count}, 0]}}]}"
+    condition = "{and: [{get_param: server_taint}, {or: [has_agents, has_pool1, has_pool2, has_pool3, has_pool4]}]}"
     assert text.count(condition) == 1
     Path("rke2-cluster.yaml").write_text(text.replace(condition, "{get_param: server_taint}"))
     found = []
@@ -179,6 +181,7 @@ MANIFESTS = "/var/lib/rancher/rke2/server/manifests"
         ({"/etc/ssl/bundle.pem": "\n" * 25000}, False),
         ({"/etc/a.pem": "x" * 25000, "/etc/b.pem": "x" * 25000}, False),
         ({"/etc/a.yaml": {"rules": []}}, False),
+        ({"/etc/a.yaml": "node: %index%"}, False),  # which Heat replaces in a ResourceGroup
     ],
     ids=lambda each: str(each)[:60],
 )

@@ -117,6 +117,16 @@ NETWORKS = {"cluster_cidr": "10.42.0.0/16", "service_cidr": "10.43.0.0/16"}
             {"agent_config": {"node-label": ["disk=fast"]}},
         ),
         (
+            {"pool1_count": 1},  # whose node is no agent of ``roles``
+            {"roles": (SERVERS, NodeGroup(nodes="3-", roles=("worker",), labels={"disk": "fast"}))},
+            {"pool1_count": 1, "agent_node_configs": {each: {"node-label": ["disk=fast"]} for each in "01"}},
+        ),
+        (
+            {"agent_count": 0, "pool1_count": 1},
+            {"roles": (SERVERS,)},
+            {"agent_count": 0, "pool1_count": 1},  # servers have the taint of the template
+        ),
+        (
             {},
             {"roles": (NodeGroup(nodes="0-2", roles=(*MASTER, "worker")), NodeGroup(nodes="3-", roles=("worker",)))},
             {"server_taint": False},

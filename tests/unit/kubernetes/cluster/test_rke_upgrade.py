@@ -51,6 +51,12 @@ def cluster(version: str | None, parameters: dict[str, Any] | None = None, **fie
         ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"config_drive": True}, "config_drive"),
         ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"zones": ["a", "b"]}, "zones"),
         ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"agent_group_policy": "affinity"}, "agent_group_policy"),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"pool1_count": 2}, ""),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"pool1_count": 3}, "pool1_count 2"),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"pool1_count": 2, "pool1_to_remove": ["0"]}, "pool1_to_remove"),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"pool1_count": 2, "pool1_image": "new"}, "pool1_image"),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"pool2_count": 1}, "pool2_count"),  # of a template without pools
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"pool2_image": "new"}, ""),
         ("v1.34.1+rke2r1", "v1.36.1+rke2r1", {}, "v1.35"),
         ("v1.36.1+rke2r1", "v1.35.7+rke2r1", {}, "a new cluster"),
         ("", "v1.36.1+rke2r1", {"agent_count": 3}, ""),  # of a channel
@@ -59,7 +65,7 @@ def cluster(version: str | None, parameters: dict[str, Any] | None = None, **fie
 )
 def test_skew(running: str, wanted: str | None, parameters: dict[str, Any], refused: str) -> None:
     live = {"rke2_version": running, "agent_count": "2", "agent_image": "old", "server_image": "old"}
-    live |= {"key_name": "old", "agent_volume_size": "0", "zones": ""}
+    live |= {"key_name": "old", "agent_volume_size": "0", "zones": "", "pool1_count": "2", "pool1_name": "pool1"}
     found = list(mistakes(cluster(wanted, parameters), live))
     assert [each.code for each in found] == ["cluster.version"] * bool(refused)
     assert all(refused in each.fix for each in found)
@@ -71,6 +77,7 @@ def test_skew(running: str, wanted: str | None, parameters: dict[str, Any], refu
         ([("add", "agents.2")], [], ["agents.2"]),
         ([("update", "agents.0"), ("replace", "agents.1.server"), ("add", "servers.3")], [], ["agents.1"]),
         ([], ["agents.0.server", "servers.0.port"], ["agents.0"]),
+        ([("add", "pool1.0"), ("update", "pool2.0")], [], ["pool1.0"]),
         ([("delete", "agents.1")], [], []),
     ],
 )

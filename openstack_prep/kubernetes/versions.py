@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.kubernetes.rke2 import VERSION
 
+VERSION = re.compile(r"v1\.(\d{1,3})\.(\d{1,3})(-rc\d+)?\+rke2r(\d{1,3})")
 RELEASED = {
     18: "9-10 13 15-20 12r1-2",
     19: "5 7-12 14 16 13r1-2 15r1-2",
@@ -113,7 +113,16 @@ def version_warnings(option: str | None) -> list[str]:
         raise ConfigError(f"--kubernetes-version {option!r} {error.what}; {error.fix}") from None
 
 
+def read_version(value: object) -> object:
+    """Read the version of any Kubernetes, of which only the minor version counts; YAML reads 1.36 as a number."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise InvalidValue("is a number in YAML", "write it in quotes, such as '1.36'")
+    if isinstance(value, str) and not re.fullmatch(r"v?1\.\d{1,3}(\.\d{1,3}([-+][-+.\w]+)?)?", value):
+        raise InvalidValue("is not a version of Kubernetes", "write one such as v1.36.2, '1.36' or v1.36.2+rke2r1")
+    return value
+
+
 def minor_of(version: object) -> int | None:
-    """Return N of a version of Kubernetes 1.N."""
-    found = re.match(r"v1\.(\d{1,3})\.", str(version))
+    """Return N of a version of Kubernetes 1.N, with or without a v and a patch."""
+    found = re.match(r"v?1\.(\d{1,3})(\.|$)", str(version))
     return int(found[1]) if found else None

@@ -1,0 +1,55 @@
+"""The pools of agents of rke2-cluster.yaml, beside the group ``agents``: groups pool1, pool2 and so on.
+
+A pool has the parameters pool1_name, pool1_count, pool1_flavor, pool1_image, pool1_config and pool1_to_remove. Its
+nodes follow the agents in the outputs of the stack, pool by pool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from openstack_prep.base.raw import Raw
+from openstack_prep.resources.heat.parameters import mapping_of
+
+GROUP = re.compile(r"pool\d+")
+
+
+class AgentPool(NamedTuple):
+    """A pool, and the values of its parameters."""
+
+    group: str
+    """The group of the template, with which the names of its parameters begin."""
+    name: str
+    number: str
+    """As Heat shows it; no decimal number if it is not known."""
+    config: Raw
+
+    @property
+    def is_empty(self) -> bool:
+        return self.number in ("", "0")
+
+    def parameter(self, of: str) -> str:
+        """Return the name of one of its parameters, such as pool1_count."""
+        return f"{self.group}_{of}"
+
+
+def pools_in(values: Raw) -> list[AgentPool]:
+    """Return the pools, in the order of their groups, from the values of a stack's parameters by name."""
+    found = (name.removesuffix("_count") for name in values if name.endswith("_count"))
+    groups = sorted(filter(GROUP.fullmatch, found), key=lambda group: int(group.removeprefix("pool")))
+    return [
+        AgentPool(
+            group=group,
+            name=str(values.get(f"{group}_name") or group),
+            number=str(values[f"{group}_count"]),
+            config=mapping_of(values.get(f"{group}_config")) or {},
+        )
+        for group in groups
+    ]
+
+
+def members(pools: Sequence[AgentPool]) -> list[AgentPool]:
+    """Return the pool of each of their nodes, in the order of the stack's outputs."""
+    return [each for each in pools if each.number.isdecimal() for _ in range(int(each.number))]
