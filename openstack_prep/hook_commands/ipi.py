@@ -25,7 +25,7 @@ from openstack_prep.core.plan import Report
 from openstack_prep.hook_commands.options import USAGE
 from openstack_prep.hooks.cleanup import remaining
 from openstack_prep.hooks.installation import InstallOptions
-from openstack_prep.hooks.ipi import Command, ipi
+from openstack_prep.hooks.ipi import CommandLine, ipi
 from openstack_prep.hooks.post_ipi import find_bootstrap, spec_of, wait_for_ports
 from openstack_prep.hooks.pre_ipi import NotReady, checked, entry_file, examine, installation_of, warnings
 from openstack_prep.hooks.reinstallation import advice, start_over
@@ -60,7 +60,7 @@ def _around(options: argparse.Namespace) -> int:
     if options.format != "text":
         raise ConfigError("--format does not apply to ipi, which passes the installer's output through; leave it out")
 
-    command, ready = Command(options.installer), None
+    command, ready = CommandLine(options.installer), None
     if options.again:
         _start_over(options, command)
     if options.spec:
@@ -89,7 +89,7 @@ def _around(options: argparse.Namespace) -> int:
     return outcome.exit_code
 
 
-def _start_over(options: argparse.Namespace, command: Command) -> None:
+def _start_over(options: argparse.Namespace, command: CommandLine) -> None:
     """Put the folder right before anything is applied or checked; raises ConfigError, CloudError."""
     if not command.creates:
         raise ConfigError("--again only applies to create cluster; leave it out")
@@ -100,7 +100,7 @@ def _start_over(options: argparse.Namespace, command: Command) -> None:
         _tell(f"deleted {each}")
 
 
-def _ready(options: argparse.Namespace, command: Command) -> Ready:
+def _ready(options: argparse.Namespace, command: CommandLine) -> Ready:
     """Return the installer's folder by the spec; before `create cluster`, apply the spec, with its output on stderr."""
     spec = read_of(options, options.spec)
     if not command.creates:

@@ -22,7 +22,7 @@ PROGRAM = "openshift-install"
 WITH_VALUE = ("--dir", "--log-level")
 
 
-class Command:
+class CommandLine:
     """The installer's command line."""
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -52,12 +52,12 @@ class Command:
                 plain.append(word)
         return plain, folder
 
-    def within(self, folder: Path | None) -> Command:
+    def within(self, folder: Path | None) -> CommandLine:
         """Return the command with a --dir; raises ConfigError if it has a different one."""
         if folder is None:
             return self
         if self.folder is None:
-            return Command([*self.words, "--dir", str(folder)])
+            return CommandLine([*self.words, "--dir", str(folder)])
         if os.path.realpath(folder) != os.path.realpath(self.folder):
             raise ConfigError(
                 f"the command has --dir {self.folder}, but install-config.yaml is in {folder}; use one directory"
@@ -101,7 +101,7 @@ def ipi(
     script.
     """
     options = options or wishes or InstallOptions()
-    words = Command(command).within(Path(folder) if folder else None).within(ready.folder if ready else None)
+    words = CommandLine(command).within(Path(folder) if folder else None).within(ready.folder if ready else None)
     place = Folder(words.folder or Path())
     if not words.creates:
         if options.all:
@@ -119,7 +119,7 @@ def ipi(
         return run.run(words.words, lock)
 
 
-def _run_other_command(words: Command, place: Folder, ready: Ready | None) -> Outcome:
+def _run_other_command(words: CommandLine, place: Folder, ready: Ready | None) -> Outcome:
     """Run another command; it may need no cloud, so it gets our own environment if none is found."""
     with place.locked() if words.writes else contextlib.nullcontext() as lock:
         try:

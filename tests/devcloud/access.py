@@ -17,7 +17,7 @@ from tests.devcloud.layout import HOSTED, Layout
 
 LOGGED = (*HOSTED, "swift-proxy")
 
-OwnershipTag = Mapping[str, int]  # how long each service's log was
+LogPosition = Mapping[str, int]  # how long each service's log was
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Request:
         return SIGNATURE in self.user_agent
 
 
-def mark(layout: Layout) -> OwnershipTag:
-    """This moment, to read from later."""
+def mark(layout: Layout) -> LogPosition:
+    """Return where each log ends now, to read from there later."""
     logs = (log for service in LOGGED for log in (layout.access_log(service), layout.begun_log(service)))
     return {log.name: _size(log) for log in logs}
 
@@ -54,7 +54,7 @@ def _size(log: Path) -> int:
         return 0
 
 
-def _lines(log: Path, since: OwnershipTag | None) -> list[Any]:
+def _lines(log: Path, since: LogPosition | None) -> list[Any]:
     """The lines of a log since a mark; one that is being written has no end yet."""
     if not log.exists():
         return []
@@ -63,7 +63,7 @@ def _lines(log: Path, since: OwnershipTag | None) -> list[Any]:
         return [json.loads(line) for line in file.read().rpartition(b"\n")[0].splitlines()]
 
 
-def unanswered(layout: Layout, since: OwnershipTag) -> list[tuple[str, str, str]]:
+def unanswered(layout: Layout, since: LogPosition) -> list[tuple[str, str, str]]:
     """Service, method and path of the requests that clients began since a mark, and that no service has ended yet."""
     found: list[tuple[str, str, str]] = []
     for service in LOGGED:
@@ -79,7 +79,7 @@ def unanswered(layout: Layout, since: OwnershipTag) -> list[tuple[str, str, str]
 
 def read(
     layout: Layout,
-    since: OwnershipTag | None = None,
+    since: LogPosition | None = None,
     *,
     services: Collection[str] = LOGGED,
     internal: bool = False,

@@ -73,26 +73,26 @@ class Devcloud:
     def log_tail(self, service: str, lines: int = 30) -> str:
         return processes.tail(self.layout, service, lines)
 
-    def mark(self) -> access.OwnershipTag:
+    def mark(self) -> access.LogPosition:
         """This moment, for ``requests_since``."""
         return access.mark(self.layout)
 
-    def requests_since(self, mark: access.OwnershipTag, *, internal: bool = False) -> list[access.Request]:
+    def requests_since(self, mark: access.LogPosition, *, internal: bool = False) -> list[access.Request]:
         """Requests that clients made since then; with ``internal`` those between services, too."""
         return access.read(self.layout, mark, internal=internal)
 
-    def unanswered(self, mark: access.OwnershipTag) -> list[tuple[str, str, str]]:
+    def unanswered(self, mark: access.LogPosition) -> list[tuple[str, str, str]]:
         """Service, method and path of the requests that clients began since then and that are under way."""
         return access.unanswered(self.layout, mark)
 
-    def wait_for_request(self, mark: access.OwnershipTag, method: str, path: str) -> None:
+    def wait_for_request(self, mark: access.LogPosition, method: str, path: str) -> None:
         """Wait until a client's request with a path that contains ``path`` is under way."""
         deadline = time.monotonic() + PATIENCE
         while not any(path in asked and verb == method for _, verb, asked in self.unanswered(mark)):
             assert time.monotonic() < deadline, f"no {method} {path}"
             time.sleep(0.05)
 
-    def wait_until_idle(self, mark: access.OwnershipTag) -> None:
+    def wait_until_idle(self, mark: access.LogPosition) -> None:
         """Wait until no request of a client is under way, also none that a dead client had just sent."""
         deadline, quiet = time.monotonic() + PATIENCE, time.monotonic()
         while time.monotonic() - quiet < 1:

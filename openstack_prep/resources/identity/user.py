@@ -158,7 +158,7 @@ class User(Adoptable[CloudRun], InEachProject):
         first = next(iter(run.homes), None)
         return self.domain != (first.domain if isinstance(first, Project) else run.admin.project_domain_name)
 
-    def _mark(self, run: CloudRun) -> OwnershipTag:
+    def _ownership_of_user(self, run: CloudRun) -> OwnershipTag:
         domain = run.id(Domain(name=self.domain)) if self._is_elsewhere(run) else ""
         return replace(home.ownership(run), place=domain)
 
@@ -175,7 +175,7 @@ class User(Adoptable[CloudRun], InEachProject):
         body = self.desired() | {
             "name": self.name,
             "domain_id": run.id(Domain(name=self.domain)),
-            "description": self._mark(run).describe(self.name, self.description),
+            "description": self._ownership_of_user(run).describe(self.name, self.description),
         }
         return self._send(run, "POST", "/users", body)
 
@@ -183,7 +183,7 @@ class User(Adoptable[CloudRun], InEachProject):
         body = {change.field: change.after for change in changes}
         if observed.ours and (observed.doubt or "description" in body):
             text = body.get("description", observed.values["description"])
-            body["description"] = self._mark(run).describe(self.name, text)
+            body["description"] = self._ownership_of_user(run).describe(self.name, text)
         changed = self._send(run, "PATCH", f"/users/{observed.id}", body)
         if "password" in body:
             time.sleep(REVOKED_FOR)

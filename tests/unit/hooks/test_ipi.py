@@ -19,7 +19,7 @@ from openstack_prep.base.errors import ConfigError, PrepError, SpecError
 from openstack_prep.cli.main import main
 from openstack_prep.core.plan import Report
 from openstack_prep.hooks import InstallOptions, Outcome, installation, ipi, start_over
-from openstack_prep.hooks.ipi import Command
+from openstack_prep.hooks.ipi import CommandLine
 from openstack_prep.hooks.pre_ipi import NotReady, checked
 from openstack_prep.resources.network import port as ports
 from openstack_prep.spec import load_spec
@@ -114,10 +114,10 @@ def attached(services: requests_mock.Mocker) -> list[str]:
 
 
 def test_words(tmp_path: Path) -> None:
-    said = Command(["sh", "--log-level", "create", "create", "--dir=a", "cluster"])
+    said = CommandLine(["sh", "--log-level", "create", "create", "--dir=a", "cluster"])
     assert (said.creates, said.folder) == (True, Path("a"))
-    assert Command(["env", "sh", "create", "cluster"]).within(tmp_path).words[-2:] == ("--dir", str(tmp_path))
-    assert not Command(["sh", "destroy", "cluster", "--dir", "create"]).creates
+    assert CommandLine(["env", "sh", "create", "cluster"]).within(tmp_path).words[-2:] == ("--dir", str(tmp_path))
+    assert not CommandLine(["sh", "destroy", "cluster", "--dir", "create"]).creates
     assert said.within(Path("./a/")) is said
     with expect_error(ConfigError, "sh", "create", "cluster"):
         ipi("sh create cluster")
@@ -417,11 +417,11 @@ def test_the_release_is_what_the_installer_says(tmp_path: Path) -> None:
     path = tmp_path / "openshift-install"
     path.write_text("#!/bin/sh\necho openshift-install 4.18.7\n")
     path.chmod(0o755)
-    installer = Command([str(path), "create", "cluster"])
+    installer = CommandLine([str(path), "create", "cluster"])
     assert (installer.release(None), installer.release("4.18")) == ("4.18", "4.18")
     with pytest.raises(ConfigError, match=r"install-config\.yaml is for 4\.2, but .*openshift-install installs 4\.18"):
         installer.release("4.2")
-    assert Command(["sh"]).release("4.2") == "4.2"  # a wrapper is not asked
+    assert CommandLine(["sh"]).release("4.2") == "4.2"  # a wrapper is not asked
     path.write_text("#!/bin/sh\necho openshift-install 4.23.0-rc.1\n")
     assert installer.release("5.0") == "4.23"  # one release by two names
     with pytest.raises(ConfigError, match=r"is for 5\.1, but .* installs 4\.23"):
