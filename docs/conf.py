@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from pathlib import Path
 from typing import Annotated, Any, get_origin
 
 import openstack_prep
@@ -27,6 +28,7 @@ include_patterns = ["*.md", "docs/*.md", "tests/*/README.md"]
 html_theme = "furo"
 html_title = f"openstack_prep {release}"
 html_extra_path = ["index.html"]
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 myst_heading_anchors = 4
 myst_fence_as_directive = ["mermaid"]
 smartquotes = False  # --option stays --option
