@@ -170,7 +170,8 @@ COMMANDS = ("openstack ", "openstack-prep ", "kubectl ", "oc ", "curl ", "openss
 PACKAGE = TESTS.parent / "openstack_prep"
 PLACEHOLDER = re.compile(r"\b(?:[A-Z]+_OF_\w*|[A-Z][A-Z-]+[A-Z]|ID)\b")
 WORDS = frozenset(
-    """API CIDR CNI CSI DHCP DNS FIPS HTTP JSON KUBECONFIG MAC MTU OCPBUGS OIDC OVN RHCOS RKE SVG TLS TTL UTC VLAN YAML
+    """API BIND CIDR CNI CSI DHCP DNS FIPS HTTP JSON KUBECONFIG MAC MTU OCPBUGS OIDC OVN RHCOS RKE SVG TLS TTL UTC VLAN
+    YAML
     ACTIVE CREATE DOWN ERROR SHUTOFF UPDATE VRRP
     CLUSTER NODE PODS""".split()  # noqa: SIM905 - a list of words
 )
@@ -182,6 +183,7 @@ HELP = {
 }
 """Modules in which commands stand in help texts alone."""
 OPEN: Mapping[tuple[str, str], str] = {
+    ("cli/parser.py", "COMMAND"): "the reader chooses the command to read about",
     ("cloud/lease.py", "SPEC"): "the file that the command was given; the library has none",
     (
         "resources/credentials/application_credential.py",
