@@ -166,7 +166,7 @@ def merged(read: Sequence[tuple[Part, Sections]]) -> tuple[Sections, list[Mistak
     whole, first, mistakes = read[0][1], dict[str, str](), []
     for part, sections in read:
         for name in part.data:
-            value, place = getattr(sections, str(name)), part.place((name,))
+            value, place = getattr(sections, str(name), ()), part.place((name,))  # unknown sections were reported
             if isinstance(value, tuple) or name == "name":
                 continue
             if name in first:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
@@ -160,13 +160,10 @@ def read_spec(
     found: list[tuple[Part, Sections]] = []
     mistakes, warnings = parts.mistakes, list[str]()
     for each in parts.files:
-        try:
-            name = found[0][1].name if found else None
-            found.append((each, _sections(each, warnings, parts.tokens, name, needs_secrets=given.needs_secrets)))
-        except SpecError as error:
-            mistakes += error.mistakes
-            if not found:  # without its name nothing else can be read
-                break
+        name = found[0][1].name if found else None
+        valid, wrong = _sections(each, warnings, parts.tokens, name, needs_secrets=given.needs_secrets)
+        found.append((each, valid))
+        mistakes += wrong
     what, fix = "a variable that is a secret stands here, which only fields for secrets take", "use another variable"
     mistakes += [Mistake(each, what, fix, code=Code.SPEC_VARIABLE) for each in parts.tokens.left]
     spec = _assemble(found, warnings, [*dict.fromkeys(mistakes)])
@@ -185,28 +182,61 @@ def spec_of(data: Raw, place: str, base: Path) -> Spec:
     Raises SpecError.
     """
     part, warnings = Part(NoDocument(place), base / place, base, dict(data)), list[str]()
-    return _assemble([(part, _sections(part, warnings, Tokens(), None))], warnings, [])
+    sections, wrong = _sections(part, warnings, Tokens(), None)
+    return _assemble([(part, sections)], warnings, wrong)
 
 
 def _sections(
     part: Part, warnings: list[str], tokens: Tokens, name: str | None, *, needs_secrets: bool = True
-) -> Sections:
-    """Return the sections of one file; ``name`` is the spec's for those that it includes.  Raises SpecError."""
+) -> tuple[Sections, list[Mistake]]:
+    """Return the sections of one file without their wrong items, and what is wrong with these.
+
+    ``name`` is the spec's for the files that it includes.
+    """
     context = {"base": part.base, "warn": warnings.append, "given": tokens.take, "needed": needs_secrets}
     try:
-        text = json.dumps(part.data, default=str)  # dates of YAML are texts in a spec
-        return read(text, part.data, context, name)
+        return read(_json(part.data), part.data, context, name), []
     except ValidationError as error:
         errors = error.errors(include_url=False)
-        # what could not be filled in, and secrets where none belongs, are reported as such
-        errors = [each for each in errors if not part.has_failed(each["loc"]) and not tokens.get(each["input"])]
-        raise SpecError(mistakes(part, errors, reference=part.reference)) from None
+    valid, wrong = _without_wrong_items(part.data, [each["loc"] for each in errors])
+    sections = read(_json(valid), valid, context, name if "name" in valid else name or "")
+    # what could not be filled in, and secrets where none belongs, are reported as such
+    errors = [each for each in errors if not part.has_failed(each["loc"]) and not tokens.get(each["input"])]
+    return _with_places(sections, wrong), mistakes(part, errors, reference=part.reference)
+
+
+def _json(data: Raw) -> str:
+    return json.dumps(data, default=str)  # dates of YAML are texts in a spec
+
+
+def _without_wrong_items(data: Raw, places: Iterable[Sequence[str | int]]) -> tuple[Raw, dict[str, set[int]]]:
+    """Return data without what is wrong, and the indexes of the items of lists that are left out."""
+    wrong: dict[str, set[int]] = {}
+    left_out = set[str]()
+    for section, *inner in places:
+        if inner and isinstance(inner[0], int):
+            wrong.setdefault(str(section), set()).add(inner[0])
+        else:
+            left_out.add(str(section))
+    valid = {key: value for key, value in data.items() if str(key) not in left_out}
+    for section in wrong.keys() & valid.keys():
+        valid[section] = [item for index, item in enumerate(data[section]) if index not in wrong[section]]
+    return valid, wrong
+
+
+def _with_places(sections: Sections, wrong: Mapping[str, Collection[int]]) -> Sections:
+    """Return sections with None for each item that was left out, so that an index means the same as in the file."""
+    lists: dict[str, Any] = {}
+    for section, indexes in wrong.items():
+        items = list(getattr(sections, section, ()))
+        for index in sorted(indexes):
+            items.insert(index, None)
+        lists[section] = tuple(items)
+    return replace(sections, **lists)
 
 
 def _assemble(read: Sequence[tuple[Part, Sections]], warnings: Sequence[str], mistakes: list[Mistake]) -> Spec:
     """Return the spec that several files declare together; raises SpecError, also with the given mistakes."""
-    if not read:
-        raise SpecError(mistakes)
     whole, twice = merged(read)
     mistakes += twice
     declared = [

@@ -182,7 +182,7 @@ MISTAKES: dict[str, tuple[str, list[tuple[str, ...]]]] = {
     "a word": ("ocp4\n", [("spec.unreadable", "spec.yaml:1", "name: my-cluster")]),
     "a fleet": (
         "name: x\ntargets: []\n",
-        [("spec.unreadable", "spec.yaml:1", "openstack-prep fleet validate ")],
+        [("spec.unreadable", "spec.yaml:2", "openstack-prep fleet validate ")],
     ),
     "another file": ("apiVersion: v1\nkind: X\nplatform: {}\n", [("spec.unreadable", "spec.yaml:1", "choose a spec")]),
     "no name": ("quota: {cores: 1}\n", [("spec.missing-key", "spec.yaml:1: name")]),
@@ -236,14 +236,7 @@ MISTAKES: dict[str, tuple[str, list[tuple[str, ...]]]] = {
     ),
     "no size": (
         "name: x\nquota: {ram: 100GB}\n",
-        [
-            (
-                "spec.invalid-value",
-                "spec.yaml:2: quota.ram",
-                '"100GB"',
-                "use a number of MiB, or a number with a unit such as 16MiB",
-            )
-        ],
+        [("spec.invalid-value", "spec.yaml:2: quota.ram", '"100GB"', "write 100GiB")],
     ),
     "a date for a key": ("name: x\n2026-11-21: y\n", [("spec.unknown-key", "spec.yaml:2: 2026-11-21")]),
     "a number for a key": ("name: x\n5: y\n", [("spec.unknown-key", "spec.yaml:2: 5")]),
@@ -373,6 +366,30 @@ def test_all_mistakes_are_told_at_once(mistakes: Mistakes) -> None:
         ("spec.yaml:6", "spec.invalid-value"),
         ("spec.yaml:7", "spec.unknown-key"),
     ]
+
+
+def test_names_given_twice_are_reported_beside_wrong_values(tmp_path: Path) -> None:
+    (tmp_path / "more.yaml").write_text(
+        "subnets:\n- {name: s, network: n, cidr: 10.0.1.0/24}\nnetworks:\n- {name: n}\n"
+    )
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(
+        "name: [x]\ninclude: [more.yaml]\nproject: {nam: lab}\nnetworks:\n- {name: m, mtu: none}\n- {name: n}\n"
+        "- {name: m, colour: red}\n- {name: n}\nsubnets:\n- {name: s, network: n, cidr: 10.0.0.0/24}\n"
+    )
+    with pytest.raises(SpecError) as refused:
+        load_spec(spec)
+    found = {(each.where.partition(": ")[0].rpartition("/")[2], each.code.value) for each in refused.value.mistakes}
+    assert found == {
+        ("spec.yaml:1", "spec.invalid-value"),
+        ("spec.yaml:3", "spec.missing-key"),
+        ("spec.yaml:3", "spec.unknown-key"),
+        ("spec.yaml:5", "spec.invalid-value"),
+        ("spec.yaml:7", "spec.unknown-key"),
+        ("spec.yaml:8", "spec.duplicate-name"),
+        ("more.yaml:2", "spec.duplicate-name"),
+        ("more.yaml:4", "spec.duplicate-name"),
+    }
 
 
 def test_all_names_given_twice_are_told_at_once(refused: Refused) -> None:
