@@ -38,8 +38,8 @@ ADDING_ROUTERS = ("router", "stack")
 class AttachmentNeighbours(FromContext):
     """What the spec of an attachment declares."""
 
-    kinds: frozenset[str] = frozenset()
-    """All kinds."""
+    may_add_router: bool = False
+    """Whether one of its resources may join the subnet of a port to an external network."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         if self.floating_ip and not named:
             what = f"floating_ip {self.floating_ip} is not in this spec"
             raise SpecError([self.mistake(what, "declare it, or set address instead", Code.SPEC_UNRESOLVED)])
-        neighbours = AttachmentNeighbours(frozenset(each.kind for each in context.resources))
+        neighbours = AttachmentNeighbours(any(each.kind in ADDING_ROUTERS for each in context.resources))
         return (replace(self, address=named[0].address if named else self.address, neighbours=neighbours),)
 
     def references(self) -> Iterable[Resource]:
@@ -194,7 +194,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         One of another project may. Source: Neutron 29.0.0, db/l3_db.py, get_router_for_floatingip.
         """
         port, project_id = self._port(run), run.find_project_id(self.owner)
-        if port is None or project_id is None or {*ADDING_ROUTERS} & self.neighbours.kinds:
+        if port is None or project_id is None or self.neighbours.may_add_router:
             return
         interfaces = (each for each in ports_of(run, project_id) if each.device_owner in INTERFACES)
         joined = {each.subnet_id for interface in interfaces for each in interface.fixed_ips}
