@@ -10,7 +10,6 @@ from functools import reduce
 from itertools import pairwise
 from typing import TypeVar
 
-from openstack_prep.base.style import printable
 from openstack_prep.pictures import svg
 from openstack_prep.pictures.layers import BoxPosition, keep_apart
 from openstack_prep.pictures.topology.elements import (
@@ -201,7 +200,8 @@ class Blocks:
         ranges = [each.cidr for each in network.subnets]
         bar = [network.name, *ranges, *(["of another project"] if network.foreign and not network.external else [])]
         needed = svg.width(svg.cut(network.name, 32), 13) + sum(svg.width(each, 11) + 16 for each in bar[1:])
-        w = max(LEAST, inner.w + 2 * PAD, needed + 2 * PAD)
+        ends = [_addresses_width(end) for each in self.topology.routers for end in each.interfaces_in(network.key)]
+        w = max(LEAST, inner.w + 2 * PAD, needed + 2 * PAD, (len(ends) + 1) * max(ends, default=0.0))
         h = BLOCK_BAR + (inner.h + 2 * PAD if inner.h else 10)
 
         def paint(x: float, y: float, w: float) -> str:
@@ -222,7 +222,7 @@ class Blocks:
         """Return a cluster: its name, the addresses that all its nodes may use, and its members."""
         ports = [port for each in servers for port in each.ports if port.network == here]
         shared = _shared(ports) if len(ports) > 1 else frozenset()
-        head = " \N{MIDDLE DOT} ".join(filter(None, (printable(cluster.name), cluster.product, _counts(servers))))
+        head = " \N{MIDDLE DOT} ".join(filter(None, (svg.cut(cluster.name, 60), cluster.product, _counts(servers))))
         rows = [words(head, "strong", size=12.5)]
         allowed = sorted(shared) if servers else list(cluster.pairs)
         if allowed:
@@ -294,6 +294,7 @@ def _counts(servers: Iterable[Server]) -> str:
 MARGIN, GAP = 24.0, 26.0
 PAGE = 1500.0
 """Width at which a further network begins a new row."""
+OUTSIDE = "external network"
 BAR = 30.0
 LANE = 12.0
 ROUTER = 46.0
@@ -317,44 +318,62 @@ class Rows:
 def draw(topology: Topology, *, embedded: bool = False) -> str:
     """Return the topology as SVG; see svg.picture."""
     tiles = Blocks.of(topology).tiles()
-    rows = _rows(tiles)
+    slots = [Slot.of(each) for each in topology.routers]
+    rows = _rows(tiles, max(PAGE, _slots_width(slots)))
     left = MARGIN + LANE * len(topology.routers) * (len(rows) > 1)
-    width = max([_row_width(tiles, row) for row in rows] + [640.0])
     outside = [each for each in topology.networks if each.external]
+    unread = f"not readable by this user: {', '.join(topology.unread)}" if topology.unread else ""
+    width = max(
+        *(_row_width(tiles, row) for row in rows),
+        _slots_width(slots),
+        _external_width(outside, topology.floating_ips),
+        *(svg.width(LEGEND, SMALL), svg.width(unread, 12)),
+    )
     external = _external(outside, left, MARGIN + 40, width)
     heads = [(spot, _floating(topology.floating_ips, key, spot.w)) for key, spot in external.items()]
     above = max([head.h + 8 for _, head in heads if head.h], default=0.0)
-    parts = [*_title(topology, left), *(head.paint(spot.x, spot.y, spot.w) for spot, head in heads)]
+    parts = [*_title(topology, left, width), *(head.paint(spot.x, spot.y, spot.w) for spot, head in heads)]
     external = {key: replace(spot, y=spot.y + above) for key, spot in external.items()}
     y = MARGIN + 40 + above
     parts += (_bar(each, external[each.key]) for each in outside)
     y += BAR + 44 if outside else 0
     placed = _place(rows, tiles, left, y + _routers_height(topology.routers))
-    parts += _routers(topology.routers, placed, external, y, left)
+    parts += _routers(topology.routers, slots, placed, external, y, (left, left + width))
     parts += placed.parts
     height = placed.bottom + MARGIN
-    if topology.unread:
-        parts.append(svg.text(left, height, f"not readable by this user: {', '.join(topology.unread)}", "hued red"))
+    if unread:
+        parts.append(svg.text(left, height, unread, "hued red"))
         height += MARGIN
     name = f"Networks of {topology.subject}"
     return svg.picture(name, left + width + MARGIN, height, parts, embedded=embedded)
 
 
-def _title(topology: Topology, x: float) -> Iterator[str]:
-    yield svg.text(x, MARGIN + 8, f"Networks of {topology.subject}", "strong", size=15)
-    yield svg.text(x, MARGIN + 25, LEGEND, "soft", size=10.5)
+def _title(topology: Topology, x: float, width: float) -> Iterator[str]:
+    most = int(width / svg.width("n", 15))
+    yield svg.text(x, MARGIN + 8, svg.cut(f"Networks of {topology.subject}", most), "strong", size=15)
+    yield svg.text(x, MARGIN + 25, LEGEND, "soft", size=SMALL)
 
 
 def _floating(floating_ips: Sequence[TopologyFloatingIP], network: str, width: float) -> Tile:
     """Return the floating IPs of a network, which stand on its bar."""
-    tiles = []
-    for each in (each for each in floating_ips if each.network == network):
-        target = each.target or "not attached"
-        lines = [Line(f"{UP} {each.address or 'next free address'}", "mono hued green strong", most=40)]
-        lines.append(Line(f"{each.name}: {target}" if each.name else target, "soft", most=34))
-        tiles.append(card(lines, "node" if each.exists else "node coming", name=f"{each.address} {target}", round_=12))
+    tiles = [_floating_card(each) for each in floating_ips if each.network == network]
     across = max(1, int((width + 10) // (max((each.w for each in tiles), default=width) + 10)))
     return grid(tiles, across)
+
+
+def _floating_card(floating_ip: TopologyFloatingIP) -> Tile:
+    target = floating_ip.target or "not attached"
+    lines = [Line(f"{UP} {floating_ip.address or 'next free address'}", "mono hued green strong", most=40)]
+    lines.append(Line(f"{floating_ip.name}: {target}" if floating_ip.name else target, "soft", most=34))
+    class_ = "node" if floating_ip.exists else "node coming"
+    return card(lines, class_, name=f"{floating_ip.address} {target}", round_=12)
+
+
+def _external_width(outside: Sequence[TopologyNetwork], floating_ips: Sequence[TopologyFloatingIP]) -> float:
+    """Return the least width of all external networks, which are equally wide."""
+    names = [svg.width(svg.cut(each.name, 40), 13) + svg.width(OUTSIDE, 11) + 40 for each in outside]
+    cards = [_floating_card(each).w for each in floating_ips if outside]
+    return len(outside) * (max([*names, *cards], default=0.0) + GAP)
 
 
 def _external(outside: Sequence[TopologyNetwork], x: float, y: float, width: float) -> dict[str, BoxPosition]:
@@ -368,7 +387,7 @@ def _bar(network: TopologyNetwork, spot: BoxPosition) -> str:
         svg.title(f"external network {network.name}"),
         svg.box(spot.x, spot.y, spot.w, spot.h, "tinted", round_=8),
         svg.text(spot.x + 12, spot.y + 20, svg.cut(network.name, 40), "strong", size=13),
-        svg.text(spot.x + spot.w - 12, spot.y + 20, "external network", "soft", size=11, anchor="end"),
+        svg.text(spot.x + spot.w - 12, spot.y + 20, OUTSIDE, "soft", size=11, anchor="end"),
         class_="green",
     )
 
@@ -376,10 +395,10 @@ def _bar(network: TopologyNetwork, spot: BoxPosition) -> str:
 # --- rows of networks ---------------------------------------------------------------------
 
 
-def _rows(tiles: Mapping[str, Tile]) -> list[list[str]]:
+def _rows(tiles: Mapping[str, Tile], most: float) -> list[list[str]]:
     rows: list[list[str]] = [[]]
     for key in tiles:
-        if rows[-1] and _row_width(tiles, [*rows[-1], key]) > PAGE:
+        if rows[-1] and _row_width(tiles, [*rows[-1], key]) > most:
             rows.append([])
         rows[-1].append(key)
     return rows
@@ -412,27 +431,65 @@ def _routers_height(routers: Sequence[TopologyRouter]) -> float:
     return ROUTER + 44 + LANE * len(routers) if routers else 0.0
 
 
+@dataclass(frozen=True)
+class Slot:
+    """The room that a router needs on both sides of its middle: its box, and the addresses of its gateway."""
+
+    before: float
+    after: float
+
+    @classmethod
+    def of(cls, router: TopologyRouter) -> Slot:
+        half = max(150.0, svg.width(svg.cut(router.name, 30), 12.5) + 40) / 2
+        return cls(half, max(half, _addresses_width(router.gateway) if router.gateway else 0.0))
+
+
+def _slots_width(slots: Sequence[Slot]) -> float:
+    return sum(each.before + each.after + GAP for each in slots)
+
+
+def _addresses_width(end: Interface) -> float:
+    """Return the width of the addresses right of a line, with room before and behind them."""
+    return svg.width(", ".join(end.addresses), SMALL) + 14
+
+
 def _routers(
-    routers: Sequence[TopologyRouter], placed: Rows, external: Mapping[str, BoxPosition], y: float, left: float
+    routers: Sequence[TopologyRouter],
+    slots: Sequence[Slot],
+    placed: Rows,
+    external: Mapping[str, BoxPosition],
+    y: float,
+    edges: tuple[float, float],
 ) -> Iterator[str]:
     """Yield the routers with their lines, which end side by side where several routers share a network."""
-    widths = [max(150.0, svg.width(svg.cut(each.name, 30), 12.5) + 40) for each in routers]
-    wanted = [_middle(each, placed, left) for each in routers]
+    wanted = [_middle(each, placed, edges[0]) for each in routers]
     order = sorted(range(len(routers)), key=lambda index: wanted[index])
-    apart = keep_apart(order, [wanted[index] for index in order], [1.0] * len(order), _half_widths(widths))
-    centres = dict(zip(order, apart, strict=True))
-    over = max(0.0, *(left + widths[index] / 2 - centre for index, centre in centres.items())) if centres else 0.0
+    centres = _centres([wanted[index] for index in order], [slots[index] for index in order], edges)
     ends = _ends(routers, placed)
-    for lane, index in enumerate(order):
-        router, x = routers[index], centres[index] + over
+    for lane, (index, x) in enumerate(zip(order, centres, strict=True)):
+        router, half = routers[index], slots[index].before
         yield from _gateway(router, x, y, external)
         for end in router.interfaces:
-            yield from _wire(end, ends.get((index, end.network)), x, y + ROUTER, lane, placed, left)
-        yield _router(router, BoxPosition(x - widths[index] / 2, y, widths[index], ROUTER))
+            yield from _wire(end, ends.get((index, end.network)), x, y + ROUTER, lane, placed, edges[0])
+        yield _router(router, BoxPosition(x - half, y, 2 * half, ROUTER))
 
 
-def _half_widths(widths: Sequence[float]) -> Callable[[int, int], float]:
-    return lambda one, other: (widths[one] + widths[other]) / 2 + 110  # room for the address of a gateway
+def _centres(wanted: Sequence[float], slots: Sequence[Slot], edges: tuple[float, float]) -> list[float]:
+    """Return the middles nearest to the wanted ones in this order, between the edges, which are far enough apart."""
+    order = range(len(slots))
+
+    def apart(one: int, other: int) -> float:
+        return slots[one].after + GAP + slots[other].before
+
+    found = keep_apart(order, wanted, [1.0] * len(order), apart)
+    for index in order:
+        least = found[index - 1] + apart(index - 1, index) if index else edges[0] + slots[0].before
+        found[index] = max(found[index], least)
+    for index in reversed(order):
+        last = index == len(slots) - 1
+        most = edges[1] - slots[-1].after if last else found[index + 1] - apart(index, index + 1)
+        found[index] = min(found[index], most)
+    return found
 
 
 def _middle(router: TopologyRouter, placed: Rows, left: float) -> float:

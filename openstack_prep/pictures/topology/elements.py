@@ -52,6 +52,10 @@ class TopologyRouter:
     interfaces: tuple[Interface, ...] = ()
     exists: bool = True
 
+    def interfaces_in(self, network: str) -> list[Interface]:
+        """Return its ends in a network."""
+        return [each for each in self.interfaces if each.network == network]
+
 
 @dataclass(frozen=True, kw_only=True)
 class TopologyPort:

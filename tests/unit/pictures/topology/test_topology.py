@@ -3,9 +3,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from ipaddress import ip_address
+from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,9 +16,20 @@ import requests_mock
 from openstack_prep.base.errors import NotFound
 from openstack_prep.cli.main import main
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.pictures import svg
 from openstack_prep.pictures.topology import drawing, sources, texts
 from openstack_prep.pictures.topology import project_topology as reading
-from openstack_prep.pictures.topology.elements import Topology, joined
+from openstack_prep.pictures.topology.elements import (
+    Interface,
+    Server,
+    Topology,
+    TopologyFloatingIP,
+    TopologyNetwork,
+    TopologyPort,
+    TopologyRouter,
+    TopologySubnet,
+    joined,
+)
 from openstack_prep.pictures.topology.project_topology import topology_of
 from openstack_prep.pictures.topology.spec_topology import with_declared
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
@@ -201,6 +213,93 @@ def test_a_floating_ip_stands_on_its_network_and_networks_begin_new_rows() -> No
     assert place(drawn, "192.0.2.12")[0] < place(drawn, "zone")[0]
     assert place(drawn, "more5")[1] > place(drawn, "more0")[1] >= place(drawn, "nodes1")[1]
     assert abs(place(drawn, "10.9.0.1")[1] - place(drawn, "more5")[1]) < 40
+
+
+def large(count: int, shared: bool) -> Topology:
+    """Return networks and routers with long names, and 30 servers; all routers may join one network."""
+    name = "a-name-of-many-words-" * 12
+    inner = [
+        TopologyNetwork(key=f"n{each}", name=f"{name}{each}", subnets=(TopologySubnet(name="s", cidr="2001:db8::/64"),))
+        for each in range(count)
+    ]
+    outside = [TopologyNetwork(key=f"e{each}", name=f"{name}{each}", external=True) for each in range(1 + count // 5)]
+    routers = [
+        TopologyRouter(
+            key=f"r{each}",
+            name=f"{name}{each}",
+            gateway=Interface(network=outside[each % len(outside)].key, addresses=("192.0.2.1", "2001:db8:1234::1")),
+            interfaces=(Interface(network="n0" if shared else f"n{each}", addresses=("10.0.0.1", "2001:db8::1")),),
+        )
+        for each in range(count)
+    ]
+    servers = [
+        Server(
+            key=f"s{each}",
+            name=f"{name}{each}",
+            role="agent",
+            cluster=name if each % 2 else "",
+            ports=(TopologyPort(network=f"n{each % count}", addresses=("10.0.0.2",), floating_ips=("192.0.2.3",)),),
+        )
+        for each in range(30)
+    ]
+    floating = [
+        TopologyFloatingIP(
+            key=f"f{each}", address=f"192.0.2.{each}", network=outside[each % len(outside)].key, name=name
+        )
+        for each in range(count)
+    ]
+    return Topology(
+        subject=f"project {name}",
+        networks=(*outside, *inner),
+        routers=tuple(routers),
+        servers=tuple(servers),
+        floating_ips=tuple(floating),
+        unread=("servers", "floating IPs"),
+    )
+
+
+Edges = tuple[float, float, float, float]
+
+
+def boxes_of(root: ElementTree.Element) -> Iterator[tuple[str, Edges]]:
+    """Yield the boxes of a picture with their class: left, upper, right and lower edge."""
+    for each in root.iter(f"{SVG}rect"):
+        x, y, w, h = (float(each.attrib[name]) for name in ("x", "y", "width", "height"))
+        yield each.attrib["class"], (x, y, x + w, y + h)
+
+
+def texts_of(root: ElementTree.Element) -> Iterator[tuple[str, Edges]]:
+    """Yield the texts of a picture with their edges."""
+    for each in root.iter(f"{SVG}text"):
+        x, y, size = (float(each.attrib[name]) for name in ("x", "y", "font-size"))
+        width = svg.width(each.text or "", size) * (0.97 if size == drawing.SMALL else 1)
+        left = x - width * {"middle": 0.5, "end": 1.0}.get(each.attrib.get("text-anchor", ""), 0.0)
+        yield each.text or "", (left, y - size, left + width, y)
+
+
+def is_around(outer: Edges, inner: Edges) -> bool:
+    left_upper = outer[0] <= inner[0] and outer[1] <= inner[1]
+    return left_upper and outer[2] >= inner[2] and outer[3] >= inner[3]
+
+
+def overlap(one: Edges, other: Edges) -> bool:
+    """Whether two boxes share more than an edge, and none of them is around the other."""
+    apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+    return not (apart or is_around(one, other) or is_around(other, one))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("count", range(1, 21))
+def test_all_is_inside_the_picture_and_apart(count: int, *, shared: bool) -> None:
+    root = ElementTree.fromstring(drawing.draw(large(count, shared), embedded=True))
+    w, h = (float(root.attrib[each]) for each in ("width", "height"))
+    (_, paper), *boxes = boxes_of(root)
+    assert paper == (0, 0, w, h)
+    written = [*texts_of(root)]
+    assert [each for each in (*boxes, *written) if not is_around(paper, each[1])] == []
+    solid = [each for each in boxes if each[0] != "panel"]  # which begins behind the bar of its network
+    assert [(one, other) for one, other in combinations(solid, 2) if overlap(one[1], other[1])] == []
+    assert [(one, other) for one, other in combinations(written, 2) if overlap(one[1], other[1])] == []
 
 
 def test_many_servers_are_counted() -> None:
