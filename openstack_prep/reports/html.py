@@ -82,7 +82,7 @@ class Page:
         ]
         first, last = ([each for each in self.sections if each.closed is closed] for closed in (False, True))
         content = [*map(_section, first), *map(_picture, self.pictures), *map(_section, last)]
-        body = [*self._header(), *self._search(), *content]
+        body = [*self._header(), *self._search(), "<main>", *content, "</main>"]
         end = f"<footer>openstack-prep {_text(__version__)}</footer><script>{script}</script>"
         return "\n".join([files.MARK, '<html lang="en"><head>', *head, "</head><body>", *body, end, "</body></html>\n"])
 
@@ -100,7 +100,8 @@ class Page:
         signs: dict[str, list[str]] = {}
         for each in items:
             signs.setdefault(each.kind, []).append(each.sign)
-        yield '<nav id="tools" hidden><input id="search" type="search" placeholder="Search" aria-label="Search">'
+        yield '<nav id="tools" aria-label="Search and filters" hidden>'
+        yield '<input id="search" type="search" placeholder="Search" aria-label="Search">'
         for kind, found in signs.items():
             sign = found[0] if len(set(found)) == 1 else ""
             text, kept = f"{_text(sign)} {_text(kind)} <b>{len(found)}</b>", f'data-kind="{_word(kind)}"'
@@ -134,7 +135,9 @@ def _table(rows: Sequence[tuple[str, ...]]) -> str:
     if not rows:
         return ""
     compared = any(len(row) > 2 for row in rows)
-    head = "<tr><th>field</th><th>before</th><th>after</th></tr>" if compared else ""
+    head = (
+        '<tr><th scope="col">field</th><th scope="col">before</th><th scope="col">after</th></tr>' if compared else ""
+    )
     width = 3 if compared else 2
     lines = ("".join(_cell(value, index, width, row) for index, value in enumerate(row)) for row in rows)
     return f"<table>{head}{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
@@ -142,13 +145,14 @@ def _table(rows: Sequence[tuple[str, ...]]) -> str:
 
 def _cell(value: str, index: int, width: int, row: Sequence[str]) -> str:
     span = width - len(row) + 1 if index == len(row) - 1 else 1
-    tag = "td" if index else "th"
-    return f"<{tag}{f' colspan={chr(34)}{span}{chr(34)}' if span > 1 else ''}>{_lines(value)}</{tag}>"
+    tag, scope = ("td", "") if index else ("th", ' scope="row"')
+    return f"<{tag}{scope}{f' colspan={chr(34)}{span}{chr(34)}' if span > 1 else ''}>{_lines(value)}</{tag}>"
 
 
 def _picture(picture: Picture) -> str:
     note = f'<p class="note">{_lines(picture.note)}</p>' if picture.note else ""
-    drawn = f'<div class="drawing">{picture.svg}</div>' if picture.svg else ""
+    scrolled = f'class="drawing" role="region" aria-label="{_text(picture.title)}" tabindex="0"'
+    drawn = f"<div {scrolled}>{picture.svg}</div>" if picture.svg else ""
     return f'<section class="drawn"><h2>{_text(picture.title)}</h2>{note}{drawn}</section>'
 
 

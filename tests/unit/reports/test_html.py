@@ -21,8 +21,9 @@ from openstack_prep.cli.main import main
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Action, Result, Status
 from openstack_prep.core.plan import Report
+from openstack_prep.pictures.svg import style_sheet
 from openstack_prep.pictures.topology.elements import Topology
-from openstack_prep.reports import files, html_content
+from openstack_prep.reports import files, html, html_content
 from openstack_prep.reports.html import Item, Page, PageSection, Picture
 from openstack_prep.reports.html_content import page_of_run
 from openstack_prep.spec import load_spec
@@ -82,6 +83,52 @@ def stored_data(name: str) -> Any:
 
 def plan_data(**fields: Any) -> dict[str, Any]:
     return {"steps": stored_data("plan.json"), "undeclared": [], "refusals": [], "warnings": []} | fields
+
+
+LEAST_CONTRAST = 4.5
+"""Source: W3C, "Web Content Accessibility Guidelines 2.2", 1.4.3, as the formula of the contrast."""
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours such as #ffffff, from 1 to 21."""
+
+    def luminance(color: str) -> float:
+        parts = (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def rules(sheet: str) -> list[dict[str, str]]:
+    """Return the colours that each rule of a style sheet sets."""
+    found = (dict(re.findall(r"--([\w-]+): (#\w{6});", block)) for block in re.findall(r"\{([^{}]*)\}", sheet))
+    return [each for each in found if each]
+
+
+def test_chips_and_texts_have_enough_contrast() -> None:
+    """On light and dark screens and on paper; no opacity makes it less."""
+    found = rules(html._resource("report.css"))
+    chips = [each for each in found if "hue" in each]
+    pages = [each for each in found if "page" in each]
+    assert (len(chips), len(pages)) == (18, 3)
+    pairs = [(each["hue"], each["tint"]) for each in chips]
+    pairs += [(each[text], each[ground]) for each in pages for text in ("ink", "soft") for ground in ("page", "card")]
+    assert [each for each in pairs if contrast(*each) < LEAST_CONTRAST] == []
+    assert {*re.findall(r"opacity: ([\d.]+)", html._resource("report.css"))} == {"1"}
+
+
+def test_pictures_have_enough_contrast() -> None:
+    found = [each for each in rules(style_sheet()) if "paper" in each]
+    assert len(found) == 3
+    for colors in found:
+        grounds, hues = ("paper", "panel", "box"), [each.removesuffix("-fill") for each in colors if "-fill" in each]
+        assert len(hues) == 10
+        pairs = [(text, ground) for text in ("ink", "soft", *hues) for ground in grounds]
+        pairs += [(text, f"{hue}-fill") for hue in hues for text in ("ink", "soft", hue)]
+        low = [each for each in pairs if contrast(*map(colors.__getitem__, each)) < LEAST_CONTRAST]
+        assert low == []
 
 
 def test_what_a_plan_says(stored: Callable[[str, str], None]) -> None:
