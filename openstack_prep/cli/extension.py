@@ -73,6 +73,7 @@ EXTENSION = Extension(
                 {
                     "graph prep.yaml --format svg > graph.svg": "draw the resources of a spec",
                     "graph prep.yaml --plan": "colour what apply would do, for Mermaid",
+                    "graph prep.yaml --target stack/web": "one stack and what it needs",
                 },
             ),
         },

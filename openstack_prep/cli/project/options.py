@@ -77,6 +77,10 @@ def add_audit(command: AddCommand) -> None:
 def add_graph(command: AddCommand) -> None:
     parser = command("graph", f"{_HERE}.graph:run", forms=FORMS)
     parser.add_argument("--plan", action="store_true", help="read the cloud, and colour what apply would do")
+    help_text = "only this resource and what it needs; repeatable"
+    parser.add_argument("--target", action="append", default=[], metavar="KIND/NAME", help=help_text)
+    help_text = "only resources of this kind, such as stack, and what they need of each other; repeatable"
+    parser.add_argument("--kind", action="append", default=[], metavar="KIND", help=help_text)
     add_spec(parser, default=True)
 
 

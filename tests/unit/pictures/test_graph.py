@@ -40,6 +40,30 @@ def test_each_needs_what_it_refers_to_and_no_more() -> None:
     assert graph.actions == {}
 
 
+def test_kinds_need_one_another_through_others(plan: Plan) -> None:
+    graph = Graph.of([ROUTER, SUBNET, NET], plan, kinds=["router", "network"])
+    assert [each.partition("/")[0] for each in graph.names] == ["network", "router", "network"]
+    assert graph.needs == ((1, 0),)
+    assert graph.actions == {0: Action.KEEP, 1: Action.UPDATE, 2: Action.DELETE}
+
+
+def test_the_command_shows_a_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "spec.yaml"
+    nets = "networks: [{name: n}, {name: m}]\nsubnets: [{name: s, network: n, cidr: 10.0.0.0/24}]\n"
+    spec.write_text(f"name: lab\n{nets}routers: [{{name: r, interfaces: [s]}}]\n")
+
+    def shown(*words: str) -> list[str]:
+        assert main(["graph", *words, str(spec)]) == 0
+        return re.findall(r'\["([^"]*)"\]|(r\d --> r\d)', capsys.readouterr().out)
+
+    assert {one or other for one, other in shown("--target", "subnet/s")} == {"network/n", "subnet/s", "r1 --> r0"}
+    assert [one or other for one, other in shown("--kind", "network", "--kind", "router")] == [
+        *("network/n", "network/m", "router/r", "r2 --> r0"),
+    ]
+    assert main(["graph", "--kind", "nonsense", str(spec)]) == 2
+    assert main(["graph", "--target", "network/x", str(spec)]) == 2
+
+
 @pytest.mark.parametrize("form", ["mermaid", "dot", "svg"])
 def test_a_plan_has_colours_and_what_it_deletes(form: str, plan: Plan, stored: Callable[[str, str], None]) -> None:
     graph = Graph.of([NET, SUBNET, ROUTER], plan)
