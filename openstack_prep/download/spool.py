@@ -18,7 +18,7 @@ from enum import Enum, auto
 from typing import IO, Any, cast
 
 from openstack_prep.base.errors import DownloadError
-from openstack_prep.download import disk_format
+from openstack_prep.download import qemu_img
 from openstack_prep.download.address import CHUNK, Chunks, shown
 from openstack_prep.download.qemu_img import missing_room
 from openstack_prep.download.verification import Digests, Verified
@@ -82,7 +82,7 @@ class Shared(Verified):
 
     def disk_format(self) -> str:
         with contextlib.closing(iter(self)) as chunks:
-            return disk_format.of_chunks(chunks)
+            return qemu_img.of_chunks(chunks)
 
 
 def _after(done: int, chunks: Iterator[bytes]) -> Iterator[bytes]:

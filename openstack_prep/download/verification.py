@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from queue import SimpleQueue
 
 from openstack_prep.base.errors import DownloadError
-from openstack_prep.download import disk_format
+from openstack_prep.download import qemu_img
 from openstack_prep.download.address import Chunks, shown
 from openstack_prep.download.compression import Compression, Unsound, open_packed, unpacked
 
@@ -119,7 +119,7 @@ class Verified:
 
     def disk_format(self) -> str:
         """Return the format of the content, by its first bytes; raises DownloadError."""
-        return disk_format.of_source(self.source, self.compression)
+        return qemu_img.of_source(self.source, self.compression)
 
     def __iter__(self) -> Chunks:
         self.digests = Digests(self.algorithms)

@@ -34,7 +34,7 @@ EXTENSION = Extension(
             secrets=("external_ips.bgp",),
         ),
     ),
-    scans=(Scan(f"{_HERE}.left_claim:LeftClaim", on_networks=True, only_left=True),),
+    scans=(Scan(f"{_HERE}.machine_claims:LeftClaim", on_networks=True, only_left=True),),
     derive=f"{_HERE}.exposed_cluster:derive",
     leftovers=f"{_HERE}.leftovers:leftovers",
     groups={

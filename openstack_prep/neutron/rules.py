@@ -6,13 +6,87 @@ Source: Networking API v2.0, "Security group rules" and "Address groups".  Group
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from openstack_prep.resources.lists.neutron_records import GroupRecord, PortRecord, RuleRecord
+from openstack_prep.base.ranges import Ip, Range
+from openstack_prep.resources.addresses.address_pairs import DISTRIBUTED
+from openstack_prep.resources.lists.neutron_records import GroupRecord, PortRecord, RuleRecord, SubnetRecord
 from openstack_prep.resources.network.security_group_rule import is_about
+
+# A subnet's allocation pools, as addresses and as options of ``openstack subnet set``.
+
+
+def pools(subnet: SubnetRecord) -> list[Range]:
+    return list(map(Range.read, subnet.allocation_pools))
+
+
+def pools_beside(subnet: SubnetRecord, kept_out: Iterable[Ip]) -> tuple[int, list[str]]:
+    """Return the client's options that add all free ranges to a subnet's allocation pools, and how many addresses.
+
+    The gateway, the addresses to keep out, and network and broadcast address of IPv4 are no part of them.
+    """
+    block = subnet.block
+    first, last = int(block.network_address) + 1, int(block.broadcast_address) - (block.version == 4)
+    gateway = [subnet.gateway] if subnet.gateway else []
+    apart = {int(each) for each in [*gateway, *kept_out] if each.version == block.version}
+    taken = sorted([*((int(pool.first), int(pool.last)) for pool in pools(subnet)), *((each, each) for each in apart)])
+    count, words, start = 0, [], first
+    for low, high in [*taken, (last + 1, last + 1)]:
+        if start < low:
+            address = type(block.network_address)
+            words += ["--allocation-pool", f"start={address(start)},end={address(low - 1)}"]
+            count += low - start
+        start = max(start, high + 1)
+    return count, words
+
+
+def pools_without(subnet: SubnetRecord, kept_out: Iterable[Ip]) -> list[str]:
+    """Return the options of the client that exclude addresses from a subnet's allocation pools."""
+    words = ["--no-allocation-pool"]
+    for pool in pools(subnet):
+        start, end, address = int(pool.first), int(pool.last), type(pool.first)
+        inside = sorted({int(each) for each in kept_out if each.version == pool.version and start <= int(each) <= end})
+        for before, after in zip([start - 1, *inside], [*inside, end + 1], strict=True):
+            if before + 1 < after:
+                words += ["--allocation-pool", f"start={address(before + 1)},end={address(after - 1)}"]
+    return words
+
+
+# What OVN needs beyond Neutron's own rules: a floating IP on a port without a machine.
+#
+# OVN translates the address of such a port only when another port's allowed address pairs have exactly this address; a
+# pair with a network around it is not enough.  OVN compares the address alone, so a pair with any MAC address counts.
+#
+# Source: Neutron contributor documentation, "Virtual IPs" of OVN, and neutron/common/ovn/utils.py,
+# get_virtual_port_parents; cloudandheat/ch-k8s-lbaas#53; Red Hat's networking guide on allowed address pairs.
+
+DHCP = "network:dhcp"
+AGENTS = ("dhcp", "reserved_dhcp_port")
+"""How devices of DHCP agents begin."""
+WHY = "OVN translates the address of an unattached port only when another port's allowed address pairs have it"
+
+
+def runs_ovn(ports: Sequence[PortRecord]) -> bool | None:
+    """Return whether OVN runs a network, by Neutron's own ports there; None if they do not show it.
+
+    Only administrators see agents and the bindings of ports.  Up to Ussuri OVN's own port is also one of DHCP,
+    but its device is not a DHCP agent's.
+    """
+    agents = [port.device_id.startswith(AGENTS) for port in ports if port.device_owner == DHCP]
+    if any(port.device_owner == DISTRIBUTED for port in ports) or not all(agents):
+        return True
+    return False if agents else None
+
+
+def networks_around(address: str, ports: Sequence[PortRecord]) -> list[str] | None:
+    """Return the pairs of these ports with networks around an address, sorted; None if a pair has exactly it."""
+    pairs = {pair.ip_address for port in ports for pair in port.allowed_address_pairs}
+    around = sorted(each for each in pairs if ipaddress.ip_address(address) in ipaddress.ip_network(each))
+    return None if any(ipaddress.ip_network(each).num_addresses == 1 for each in around) else around
+
 
 EVERYWHERE: dict[int, Block] = {4: ipaddress.ip_network("0.0.0.0/0"), 6: ipaddress.ip_network("::/0")}
 

@@ -36,7 +36,7 @@ from openstack_prep.resources.addresses.floating_ip import FloatingIP, given_add
 from openstack_prep.resources.files.clouds_entry import folder_of
 from openstack_prep.resources.files.owned_file import foreign_file, is_up_to_date, refuse_file_of_others, unwritable
 from openstack_prep.resources.identity import home
-from openstack_prep.resources.identity.installer_input import InstallerInput
+from openstack_prep.resources.identity.in_project import InstallerInput
 from openstack_prep.resources.image.image_fields import ImageFields
 from openstack_prep.resources.lists import queries
 

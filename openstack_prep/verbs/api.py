@@ -18,8 +18,7 @@ from openstack_prep.core.executor import JOBS, Event, silent
 from openstack_prep.core.model import Action, Key, Observed, Resource, Step
 from openstack_prep.core.plan import Plan, Report, differences
 from openstack_prep.core.resource import ListsPlanWarnings, supports
-from openstack_prep.resources.identity.default_group import LeftGroup
-from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.project import LeftGroup, Project
 from openstack_prep.spec import Spec
 from openstack_prep.spec.resolution import list_warnings
 from openstack_prep.verbs import entries, exclusion, quotas, rights, scan

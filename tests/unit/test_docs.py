@@ -16,7 +16,7 @@ import yaml
 import openstack_prep as prep
 from openstack_prep import extensions, hooks
 from openstack_prep.cli import main
-from openstack_prep.cli.reference.output_schema import documents
+from openstack_prep.cli.reference.schema import documents
 from tests.kinds import KINDS
 from tests.rights import table as rights
 

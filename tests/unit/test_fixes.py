@@ -177,7 +177,7 @@ WORDS = frozenset(
 )
 """Words in capitals that are no placeholders: abbreviations, states, and headings of columns."""
 HELP = {
-    "cli/reference/output_schema.py",
+    "cli/reference/schema.py",
     "exposures/commands/options.py",
     "hook_commands/options.py",
 }
@@ -202,7 +202,7 @@ OPEN: Mapping[tuple[str, str], str] = {
     ("openshift/check/network/floating_ips.py", "ADDRESS"): "the address that the command before it returns",
     ("openshift/check/network/ovn.py", "ID"): "the user knows which machines have the address",
     ("openshift/verify/access_path.py", "ADDRESS"): "nobody said which floating IP",
-    ("openshift/check/without_cloud.py", "ADDR"): "the load balancers of such a cluster are the user's",
+    ("openshift/check/preflight.py", "ADDR"): "the load balancers of such a cluster are the user's",
     ("openshift/verify/outside.py", "ADDRESS"): "no floating IP serves the port",
 }
 """Placeholders in printed commands whose values this package cannot know, with the reason."""

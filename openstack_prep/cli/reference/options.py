@@ -10,7 +10,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def add_explain(command: AddCommand) -> None:
-    parser = command("explain", f"{_HERE}.explain:run", cloud=False, data=True)
+    parser = command("explain", f"{_HERE}.schema:run_explain", cloud=False, data=True)
     parser.add_argument("code", nargs="?", metavar="CODE", help="code printed in brackets, such as quota.short")
 
 

@@ -27,7 +27,7 @@ from openstack_prep.exposures.convert.objects import (
     families_of,
     order,
 )
-from openstack_prep.kubernetes.metallb_releases import METALLB_IO_SINCE
+from openstack_prep.kubernetes.metallb import METALLB_IO_SINCE
 
 # --- shared address ---------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.exposures.convert.objects import LoadBalancerOptions, OldService, To
-from openstack_prep.kubernetes.metallb_releases import METALLB_IO_SINCE
+from openstack_prep.kubernetes.metallb import METALLB_IO_SINCE
 
 POOLS = ("metallb.io/address-pool", "metallb.universe.tf/address-pool")
 ADDRESSES = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")

@@ -19,7 +19,7 @@ from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.exposures.endpoint import PlacedExposure
 from openstack_prep.exposures.virtualization.manifests import Attachment, attachments
 from openstack_prep.exposures.virtualization.settings import Virtualization
-from openstack_prep.neutron.ovn import runs_ovn
+from openstack_prep.neutron.rules import runs_ovn
 from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists.neutron_records import (
     AddressPair,

@@ -14,8 +14,7 @@ from typing import TypeVar
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.kubernetes.mesh.view import MeshCluster, VisibleNetworks
-from openstack_prep.neutron.allocation_pools import pools, pools_without
-from openstack_prep.neutron.rules import Address, Block, covers
+from openstack_prep.neutron.rules import Address, Block, covers, pools, pools_without
 from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists.neutron_records import Route, SubnetRecord
 

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weight
 from openstack_prep.base.errors import CloudError, NotAllowed
-from openstack_prep.openshift.check import credentials, mirror, names, services, tls
-from openstack_prep.openshift.check.capacity import flavors, hosts, image, object_store, quota, zones
+from openstack_prep.openshift.check import credentials, mirror, names, services
+from openstack_prep.openshift.check.capacity import image, machines, quota
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network import external_network, floating_ips, networks, ovn, own_subnet, vips
 
@@ -22,14 +22,14 @@ Check = Callable[[CheckContext], Iterator[Diagnostic]]
 CHECKS: tuple[Check, ...] = (
     credentials.credentials,
     services.services,
-    tls.endpoints,
-    flavors.flavors_of_machines,
+    services.endpoints,
+    machines.flavors_of_machines,
     image.image,
     image.image_limits,
-    zones.zones,
+    machines.zones,
     quota.quota,
-    hosts.hosts,
-    object_store.object_store,
+    machines.hosts,
+    quota.object_store,
     external_network.external_network,
     floating_ips.floating_ips,
     networks.networks,

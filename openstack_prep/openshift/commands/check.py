@@ -17,7 +17,7 @@ from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.cli.output import error_data, judge_reports, print_result, report, write_html
 from openstack_prep.cloud.connection import connect
 from openstack_prep.openshift.check.preflight import HOSTS, Verdict, check_file, preflight
-from openstack_prep.openshift.commands.installer_release import ask_release, find_installer
+from openstack_prep.openshift.commands.of_cluster import ask_release, find_installer
 from openstack_prep.openshift.commands.options import CONFIG
 from openstack_prep.openshift.install_config.given import InstallConfigValues
 from openstack_prep.openshift.installer import find_file

@@ -3,17 +3,67 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openstack_prep.base.errors import ConfigError
-from openstack_prep.cli.output import say
+from openstack_prep.base.errors import ConfigError, PrepError
+from openstack_prep.cli.output import say, warn
 from openstack_prep.cli.running import connect_chosen
+from openstack_prep.download.installer_program import release_of
 from openstack_prep.openshift.cluster import Metadata, cluster, find_metadata
 from openstack_prep.openshift.installer import METADATA
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
+
+
+# The installer whose release an install-config.yaml is read for.
+
+INSTALLER = "openshift-install"
+
+
+def find_installer(path: Path) -> Path | None:
+    """Return the installer in the file's folder, in the one around it, or on PATH.
+
+    Nobody has named the first two, so one that another user can have put there, as into /tmp, is not run.
+    """
+    folder = Path(os.path.realpath(path)).parent
+    near = [each for each in (folder / INSTALLER, folder.parent / INSTALLER) if each.is_file()]
+    for each in filter(_is_of_others, near):
+        warn(f"{each} is not run, because another user can change it; name it by --installer if you trust it")
+    found = next((each for each in near if not _is_of_others(each)), None) or shutil.which(INSTALLER)
+    return Path(found) if found else None
+
+
+def _is_of_others(program: Path) -> bool:
+    """Whether a user other than this one and root can change a file, or replace it in its folder.
+
+    The own group does not count: where each user has one, it may write everywhere (umask 002).
+    """
+    for each in (program, program.parent):
+        found = each.stat()
+        others = stat.S_IWOTH | (stat.S_IWGRP if found.st_gid != os.getegid() else 0)
+        is_writable = found.st_mode & others and not found.st_mode & stat.S_ISVTX
+        if is_writable or found.st_uid not in (0, os.geteuid()):
+            return True
+    return False
+
+
+def ask_release(installer: Path | None) -> str:
+    """Return the release that an installer tells; raises ConfigError if it tells none."""
+    if installer is None:
+        what = f"no {INSTALLER} on PATH or beside the file to ask which release it installs"
+        raise ConfigError(f"{what}; give --release RELEASE, or --installer FILE")
+    try:
+        release = release_of(installer)
+    except PrepError as error:
+        raise ConfigError(f"{str(error).rstrip(': ')}; give --release RELEASE, or another --installer FILE") from error
+    if release is None:
+        raise ConfigError(f"{installer} does not report its release; give --release RELEASE")
+    return release
 
 
 def metadata_file(options: argparse.Namespace) -> Path | None:

@@ -10,7 +10,7 @@ from openstack_prep.base.errors import FolderRefused, PrepError
 from openstack_prep.base.private_file import write_private
 from openstack_prep.cli.output import print_result
 from openstack_prep.cli.output_folder import output_folder
-from openstack_prep.openshift.commands.installer_release import ask_release, find_installer
+from openstack_prep.openshift.commands.of_cluster import ask_release, find_installer
 from openstack_prep.openshift.commands.options import CONFIG
 from openstack_prep.openshift.install_config.given import InstallConfigValues
 from openstack_prep.openshift.installer import find_file

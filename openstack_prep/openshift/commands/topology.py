@@ -13,7 +13,7 @@ from openstack_prep.cli.running import open_spec
 from openstack_prep.cli.spec import read_spec
 from openstack_prep.cloud.connection import connect
 from openstack_prep.openshift.commands.of_cluster import chosen_cluster, cloud_of
-from openstack_prep.pictures.topology import drawing, sources, texts
+from openstack_prep.pictures.topology import drawing, elements, sources
 from openstack_prep.resources.identity.project import Project
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "json":
         print_result(options, "", found.data())
         return 0
-    draw = {"dot": texts.dot, "svg": drawing.draw}.get(options.format, texts.mermaid)
+    draw = {"dot": elements.dot, "svg": drawing.draw}.get(options.format, elements.mermaid)
     print(visible(draw(found)))
     return 0
 

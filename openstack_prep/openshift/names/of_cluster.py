@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.dns import entries
-from openstack_prep.dns.block import Edit, change_file, put_block
+from openstack_prep.dns.entries import Edit, change_file, put_block
 from openstack_prep.openshift.install_config import InstallConfigValues
 from openstack_prep.openshift.install_config.fields import OPENSTACK
 from openstack_prep.openshift.install_config.paths import WITHOUT_CLOUD

@@ -12,8 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
-from openstack_prep.neutron.ovn import WHY, networks_around, runs_ovn
-from openstack_prep.neutron.rules import Admission, Traffic, admission, allows, answered, covers
+from openstack_prep.neutron.rules import (
+    WHY,
+    Admission,
+    Traffic,
+    admission,
+    allows,
+    answered,
+    covers,
+    networks_around,
+    runs_ovn,
+)
 from openstack_prep.openshift.verify.access_path import AccessPath, addresses, some
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.reports.codes import documented

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar, runtime_checkable
 
 from openstack_prep.base.errors import NotFound
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -10,15 +12,236 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.entries import ADMINISTRATOR, MEMBER
 from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.executor import JOBS
-from openstack_prep.core.model import OwnershipTag
-from openstack_prep.pictures.topology.elements import Topology
-from openstack_prep.pictures.topology.project_topology import read, topology_of
-from openstack_prep.pictures.topology.spec_topology import with_declared
+from openstack_prep.core.model import OwnershipTag, Resource
+from openstack_prep.pictures.topology.elements import (
+    Cluster,
+    Interface,
+    Topology,
+    TopologyFloatingIP,
+    TopologyNetwork,
+    TopologyRouter,
+    TopologySubnet,
+    VirtualAddress,
+    joined,
+)
+from openstack_prep.pictures.topology.project_topology import cluster_of, read, topology_of
+from openstack_prep.resources.addresses import floating_ip, floating_ip_attachment
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.lists import installer_names as naming
+from openstack_prep.resources.network import declared_port, network, router, subnet
+from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolution import refuse_mistakes, resolve_spec
 from openstack_prep.verbs import opening
+
+# What a spec declares, added to what exists: pure.  Names decide whether something exists already.
+#
+# The parameters of stacks are those of the shipped templates; of other templates those with the same names.
+
+T = TypeVar("T", bound=InProject)
+
+
+@runtime_checkable
+class OfStack(Protocol):
+    """A resource that describes a cluster on the nodes of a stack."""
+
+    stack: str
+    product: str
+    """Name of the product, as people write it."""
+
+
+@runtime_checkable
+class OfInstaller(Protocol):
+    """A resource that describes a cluster whose nodes an installer creates."""
+
+    cluster_name: str
+    product: str
+    installer: str
+    """Its command."""
+
+
+COUNT = "_count"
+"""End of the names of parameters that say how many nodes of a role a stack has."""
+
+
+def with_declared(found: Topology, resources: Sequence[Resource], home: Project | None) -> Topology:
+    """Return a topology with what a spec declares in a project and what does not exist in it."""
+    place = (home.domain, home.name) if home else ()
+    mine = [each for each in resources if isinstance(each, InProject) and each.place in (place, ())]
+    declared = DeclaredResources(found, mine)
+    networks = declared.networks()
+    declared = replace(declared, found=replace(found, networks=networks))
+    clusters = tuple(declared.clusters())
+    virtual = (*found.virtual_addresses, *declared.ports(), *declared.pools())
+    return replace(
+        found,
+        networks=networks,
+        routers=(*found.routers, *declared.routers()),
+        virtual_addresses=virtual,
+        floating_ips=(*found.floating_ips, *declared.floating_ips()),
+        clusters=clusters,
+    )
+
+
+@dataclass(frozen=True)
+class DeclaredResources:
+    """Resources of one project, beside what exists in it."""
+
+    found: Topology
+    resources: Sequence[InProject] = field(default=())
+
+    def of(self, kind: type[T]) -> list[T]:
+        return [each for each in self.resources if isinstance(each, kind)]
+
+    def key(self, name: str) -> str:
+        """Return the key of a network by its name; that of a declared one if it does not exist."""
+        return next((each.key for each in self.found.networks if name in (each.name, each.key)), f"network/{name}")
+
+    def network_of(self, name: str) -> str:
+        """Return the key of the network of a subnet; empty if nobody knows it."""
+        own = next((each.network for each in self.of(subnet.Subnet) if each.name == name), None)
+        if own:
+            return self.key(own)
+        known = (each.key for each in self.found.networks for inner in each.subnets if inner.name == name)
+        return next(known, "")
+
+    # --- networks -------------------------------------------------------------------------
+
+    def networks(self) -> tuple[TopologyNetwork, ...]:
+        """Return all networks: those that exist with further subnets, declared ones, and those that are referred to."""
+        known = {each.key: each for each in self.found.networks}  # several may have the same name
+        for each in self.of(network.Network):
+            key = self.key(each.name)
+            known.setdefault(key, TopologyNetwork(key=key, name=each.name, external=bool(each.external), exists=False))
+        for name in self._outside():
+            key = self.key(name)
+            known.setdefault(key, TopologyNetwork(key=key, name=name, external=True, foreign=True))
+        for inner in self.of(subnet.Subnet):
+            if inner.network is None:  # only one that exists may leave it out
+                continue
+            key = self.key(inner.network)
+            there = known.setdefault(key, TopologyNetwork(key=key, name=inner.network))
+            if inner.cidr and inner.name not in {each.name for each in there.subnets}:
+                added = TopologySubnet(name=inner.name, cidr=str(inner.cidr), exists=False)
+                known[key] = replace(there, subnets=(*there.subnets, added))
+        return tuple(known.values())
+
+    def _outside(self) -> Iterator[str]:
+        """Yield the names of the external networks that are referred to."""
+        yield from filter(None, (each.external_network for each in self.of(router.Router)))
+        yield from (each.external_network for each in self.of(floating_ip.FloatingIP))
+        yield from filter(None, (_parameter(each, "floating_network") for each in self.of(Stack)))
+
+    def routers(self) -> Iterator[TopologyRouter]:
+        names = {each.name for each in self.found.routers}
+        for each in (each for each in self.of(router.Router) if each.name not in names):
+            gateway = each.external_network and Interface(
+                network=self.key(each.external_network), addresses=tuple(map(str, each.external_fixed_ips or ()))
+            )
+            ends = dict.fromkeys(filter(None, map(self.network_of, each.interfaces or ())))
+            inner = tuple(Interface(network=end) for end in ends)
+            key = f"router/{each.name}"
+            yield TopologyRouter(key=key, name=each.name, gateway=gateway or None, interfaces=inner, exists=False)
+
+    # --- addresses ------------------------------------------------------------------------
+
+    def _allowed(self) -> list[tuple[str, str]]:
+        """Return addresses with the cluster whose nodes may use them."""
+        existing = [(pair, each.cluster) for each in self.found.servers for port in each.ports for pair in port.pairs]
+        of_stacks = [each for each in self.of(AddressPairs) if each.stack]
+        return [*existing, *((pair, each.stack or "") for each in of_stacks for pair in self._pairs(each))]
+
+    def _pairs(self, pairs: AddressPairs) -> tuple[str, ...]:
+        pools = (each for each in self.of(AddressPool) if each.name in pairs.pools)
+        return joined([*map(str, pairs.addresses or ()), *(str(one) for each in pools for one in each.ranges)])
+
+    def ports(self) -> Iterator[VirtualAddress]:
+        there = {each.name for each in self.found.virtual_addresses}
+        used = {port.name for port in self.of(declared_port.Port)} & there
+        for each in (each for each in self.of(declared_port.Port) if each.name not in used):
+            addresses = tuple(str(one.address) for one in each.fixed_ips or () if one.address)
+            yield VirtualAddress(
+                key=f"port/{each.name}",
+                name=each.name,
+                network=self.key(each.network),
+                addresses=addresses,
+                cluster=cluster_of(addresses, self._allowed()),
+                exists=False,
+            )
+
+    def pools(self) -> Iterator[VirtualAddress]:
+        """Yield the pools without ports.  One outside the allocation pools exists as soon as its subnet does."""
+        there = {each.name for each in self.found.virtual_addresses if each.pool}
+        subnets = {inner.name for each in self.found.networks for inner in each.subnets if inner.exists}
+        for each in (each for each in self.of(AddressPool) if each.name not in there):
+            addresses = tuple(map(str, each.ranges))
+            yield VirtualAddress(
+                key=f"address_pool/{each.name}",
+                name=each.name,
+                network=self.network_of(each.subnet),
+                addresses=addresses,
+                pool=True,
+                cluster=cluster_of(addresses, self._allowed()),
+                exists=each.reserve == "outside" and each.subnet in subnets,
+            )
+
+    def floating_ips(self) -> Iterator[TopologyFloatingIP]:
+        targets = {
+            each.floating_ip or each.address: each.port for each in self.of(floating_ip_attachment.FloatingIPAttachment)
+        }
+        there = {text for each in self.found.floating_ips for text in (each.name, each.address)} - {""}
+        for each in self.of(floating_ip.FloatingIP):
+            address = str(each.address or "")
+            if each.name not in there and address not in there:
+                target = targets.get(each.name) or targets.get(each.address) or ""
+                outside = self.key(each.external_network)
+                key = f"floating_ip/{each.name}"
+                yield TopologyFloatingIP(
+                    key=key, address=address, network=outside, name=each.name, target=target, exists=False
+                )
+
+    # --- clusters -------------------------------------------------------------------------
+
+    def clusters(self) -> Iterator[Cluster]:
+        """Yield the clusters that exist, with their product, and those that stacks or an installer will create."""
+        products = {each.stack: each.product for each in self.resources if isinstance(each, OfStack)}
+        there = {each.name for each in self.found.clusters}
+        for each in self.found.clusters:
+            yield replace(each, product=each.product or products.get(each.name, ""))
+        for stack in (each for each in self.of(Stack) if each.name not in there):
+            name = _parameter(stack, "network")
+            ours = (pairs for pairs in self.of(AddressPairs) if pairs.stack == stack.name)
+            yield Cluster(
+                name=stack.name,
+                product=products.get(stack.name, "Heat stack"),
+                networks=(self.key(name),) if name else (),
+                coming=_nodes(stack),
+                pairs=joined(one for pairs in ours for one in self._pairs(pairs)),
+            )
+        yield from self._installed(there)
+
+    def _installed(self, there: Collection[str]) -> Iterator[Cluster]:
+        for each in (each for each in self.resources if isinstance(each, OfInstaller)):
+            if not any(name.rpartition("-")[0] == naming.stem(each.cluster_name) for name in there):
+                yield Cluster(name=each.cluster_name, product=each.product, coming=f"what {each.installer} creates")
+
+
+def _parameter(stack: Stack, name: str) -> str:
+    """Return a parameter of a stack if it is a text."""
+    value = (stack.parameters or {}).get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _nodes(stack: Stack) -> str:
+    """Return how many nodes a stack will have, by its parameters; otherwise that it has some."""
+    counts: Iterable[tuple[str, object]] = (stack.parameters or {}).items()
+    found = [(name.removesuffix(COUNT), value) for name, value in counts if name.endswith(COUNT)]
+    words = [f"{value} {role}{'' if value == 1 else 's'}" for role, value in found if isinstance(value, int) and value]
+    return ", ".join(words) or "the nodes of its template"
 
 
 def of_declared(spec: Spec) -> Topology:

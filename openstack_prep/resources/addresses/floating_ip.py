@@ -21,8 +21,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Context, FromContext, Key, Observed, Resource
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.identity.in_project import InProject
-from openstack_prep.resources.identity.installer_input import InstallerInput
+from openstack_prep.resources.identity.in_project import InProject, InstallerInput
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
 from openstack_prep.resources.lists.ownership import carries, floating_ip_tag, name_of, tagged_by

@@ -15,10 +15,10 @@ from openstack_prep.resources.cascades.row import (
     Deletions,
     Dependent,
     Read,
+    WholeList,
     per_deletion,
     place,
 )
-from openstack_prep.resources.cascades.whole import WholeList
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.nova_records import ServerGroupRecord
 

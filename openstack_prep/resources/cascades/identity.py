@@ -13,15 +13,16 @@ from openstack_prep.core.deletion_loss import Deletion, LossEffect
 from openstack_prep.core.resource import deleted_ids
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades.row import (
+    SEVERAL,
     CascadeRow,
     CascadeTable,
     Deletions,
     Dependent,
+    WholeList,
     per_deletion,
     place,
     user_name,
 )
-from openstack_prep.resources.cascades.whole import SEVERAL, WholeList
 from openstack_prep.resources.lists import queries
 
 PROJECT_KIND = "project"

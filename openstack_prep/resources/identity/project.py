@@ -5,6 +5,8 @@ Source: Identity API v3, "Domains", "Projects" and "Project Tags".
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import random
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import quote
 
+import tenacity
 from annotated_types import Len
 
 from openstack_prep.base import shell
@@ -21,15 +24,142 @@ from openstack_prep.base.fields import KeystoneName, Name, Reads
 from openstack_prep.base.invalid import no_end_spaces, one_line
 from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.answers import objects
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.deletion_loss import Deletion, Finding
-from openstack_prep.core.model import COPIED, Adoptable, Change, Context, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import COPIED, Adoptable, Change, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.resource import OnePerSpec, Undeclarable
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.identity import default_group, home
-from openstack_prep.resources.identity.by_name import all_names, named
+from openstack_prep.resources.identity import home
 from openstack_prep.resources.lists.queries import project_name as project_name
+
+# Resources of Keystone by their names in a domain: few by one request each, many by one list.
+#
+# A whole domain may hold thousands, and LDAP truncates its lists, so it is listed only when a run asks for many names.
+#
+# Source: Identity API v3, "List users": filters by one name; ``truncated``, if the list has more than ``list_limit``;
+# Keystone 30.0.0, server/flask/common.py (build_driver_hints): ``limit``; releases without it ignore it.
+
+FEW = 8
+"""Names that a run asks for one by one."""
+MOST = 1000
+"""Resources in a list. That of a larger domain costs more than it saves: Keystone stores an id per user of LDAP."""
+
+Listed = list[dict[str, Any]]
+
+
+@query
+def named(run: CloudRun, plural: str, name: str, domain_id: str) -> Listed:
+    """Return the resources with a name in a domain."""
+    many = run.deletes_many(plural.removesuffix("s"), FEW) or next(_asked(run, plural, domain_id)) >= FEW
+    everything = _by_name(run, plural, domain_id) if many else None
+    if everything is not None and (name in everything or name.casefold() not in _folded(run, plural, domain_id)):
+        return everything.get(name, [])
+    # also for a name that differs in case alone, which only Keystone's database can compare
+    return run.admin.identity.list(f"/{plural}", plural, name=name, domain_id=domain_id)
+
+
+@query
+def _asked(run: CloudRun, plural: str, domain_id: str) -> Iterator[int]:
+    return itertools.count()
+
+
+@query
+def _by_name(run: CloudRun, plural: str, domain_id: str) -> Mapping[str, Listed] | None:
+    """Return all resources of a domain by name; None if Keystone does not list all of them."""
+    try:
+        params = {"domain_id": domain_id, "limit": MOST}
+        answer = run.admin.identity.ask("GET", f"/{plural}", params=params, once=True)
+        listed = objects(answer[plural], answer.origin)
+    except CloudError:  # too many to be listed in time, or only single names may be read
+        return None
+    if answer.get("truncated") or (answer.get("links") or {}).get("next"):
+        return None
+    found: dict[str, Listed] = {}
+    for each in listed:
+        found.setdefault(each["name"], []).append(each)
+    return found
+
+
+def all_names(run: CloudRun, plural: str, domain_id: str) -> frozenset[str]:
+    """Return the names of all resources of a domain; none if Keystone does not list all of them."""
+    return frozenset(_by_name(run, plural, domain_id) or ())
+
+
+@query
+def _folded(run: CloudRun, plural: str, domain_id: str) -> frozenset[str]:
+    return frozenset(map(str.casefold, all_names(run, plural, domain_id)))
+
+
+# The ``default`` security group of a deleted project.
+#
+# Neutron keeps it, and creates it again if somebody lists the groups of such a project. A destroy deletes it right
+# after the project, because it holds the lease until then. A run that is killed between the two requests leaves it
+# behind; therefore it is tagged before, and the next destroy finds it by that tag.
+#
+# Source: Networking API v2.0, "Standard Attributes Tag Extension"; Neutron 29.0.0, db/securitygroups_db.py,
+# _ensure_default_security_group and delete_security_group (an administrator may delete a group called default).
+
+ATTEMPTS = 5
+PAUSE = 0.5  # seconds before the second attempt; doubled each time
+
+
+def tag_of(ownership: OwnershipTag) -> str:
+    """Return the tag of a default group whose project is about to be deleted."""
+    return f"{ownership.tag}~default"
+
+
+def announce(run: CloudRun, group_id: str) -> None:
+    """Tag a group before its project is deleted; without the tag, a killed run would leave it behind."""
+    with contextlib.suppress(CloudError):
+        run.admin.network.put(f"/security-groups/{group_id}/tags/{quote(tag_of(run.ownership), safe='')}")
+
+
+def remove(run: CloudRun, group_id: str) -> None:
+    """Delete the group of a project that has just been deleted; temporary failures are retried here.
+
+    A step that fails temporarily is decided again, and would find no project any more, and nothing left to do.
+    Raises CloudError, for which nothing is decided again.
+    """
+    patient = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(is_transient),
+        stop=tenacity.stop_after_attempt(ATTEMPTS),
+        wait=tenacity.wait_exponential(PAUSE),
+        reraise=True,
+    )
+    try:
+        patient(run.admin.network.delete, f"/security-groups/{group_id}")
+    except CloudError as error:
+        what = f"{error}; the project is deleted, and its security group default is left; run destroy again"
+        raise CloudError(what, status=error.status) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftGroup(Resource[CloudRun], Undeclarable):
+    """A default group that an interrupted destroy has left behind."""
+
+    kind: ClassVar[str] = "default_group"
+
+    name: str
+    """Its id, because all of these groups have the same name."""
+
+    @classmethod
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {each.key: observed for each, observed in cls.scan(run, None)}
+        return {each.key: found[each.key] for each in wanted if each.key in found}
+
+    @classmethod
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the groups with our tag whose project no longer exists."""
+        if not run.admin.has("network"):
+            return
+        for raw in run.admin.network.list("/security-groups", "security_groups", tags=tag_of(run.ownership)):
+            if raw["name"] == "default" and not home.exists(run, raw["project_id"]):
+                yield cls(name=raw["id"]), Observed(id=raw["id"], ours=True)
+
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        run.admin.network.delete(f"/security-groups/{observed.id}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,10 +370,10 @@ class Project(Adoptable[CloudRun], OnePerSpec):
         listed = run.admin.network.list("/security-groups", "security_groups", project_id=observed.id)
         groups = [group["id"] for group in listed if group["name"] == "default"]
         for each in groups:
-            default_group.announce(run, each)
+            announce(run, each)
         run.admin.identity.delete(f"/projects/{observed.id}")
         for each in groups:
-            default_group.remove(run, each)
+            remove(run, each)
 
 
 def _identity(project: Raw) -> tuple[object, ...]:

@@ -31,8 +31,7 @@ from openstack_prep.core.model import (
 from openstack_prep.core.resource import InEachProject
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.identity import home
-from openstack_prep.resources.identity.by_name import named
-from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, names_in_domain
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named, names_in_domain
 from openstack_prep.resources.lists import queries
 
 REVOKED_FOR = 1.1  # seconds: a new password revokes all tokens of the same second, even those issued later in it

@@ -17,8 +17,7 @@ from openstack_prep.core.model import Adoptable, Coherent, Context, Key, Resourc
 from openstack_prep.download.address import shown
 from openstack_prep.download.compression import Compression
 from openstack_prep.download.rhcos import Arch, Release, ask_installer, find_release, mirrored, read_stream
-from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
-from openstack_prep.resources.identity.installer_input import InstallerInput
+from openstack_prep.resources.identity.in_project import ByProjectUser, InProject, InstallerInput
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.image import glance
 from openstack_prep.resources.image.glance import SPEC, ImageRecord

@@ -25,7 +25,7 @@ from openstack_prep.base.errors import (
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.run import query
-from openstack_prep.download import disk_format, qemu_img
+from openstack_prep.download import qemu_img
 from openstack_prep.download.address import local_path, shown
 from openstack_prep.download.compression import open_packed
 from openstack_prep.download.installer_cache import Kept, cached
@@ -116,7 +116,7 @@ class Import:
 
     @property
     def disk_format(self) -> str:
-        return self.image.disk_format or disk_format.of_source(self.source, "none")
+        return self.image.disk_format or qemu_img.of_source(self.source, "none")
 
     def fill(self, maker: Cloud, image_id: str) -> tuple[ImageRecord, dict[str, str | None]]:
         """Have Glance fetch the source, and wait; return the image and its seal.
@@ -224,13 +224,13 @@ def _check_local_content(image: ImageFields, source: str) -> Iterator[tuple[str,
     Source: Glance 33.0.0, location.py (set_data; require_image_format_match is true by default).
     """
     try:
-        head = disk_format.head_of_source(source, image.compression)
+        head = qemu_img.head_of_source(source, image.compression)
     except DownloadError as error:
         yield f"source: {error}", "provide another file"
         return
-    if part := disk_format.unsafe_part(head):
+    if part := qemu_img.unsafe_part(head):
         yield f"source: the image has {part}, which Glance does not accept", "write it with qemu-img convert first"
-    found, declared = disk_format.guess(head), image.disk_format
+    found, declared = qemu_img.guess(head), image.disk_format
     is_open = found == "raw" and declared in UNINSPECTED
     if image.output_format is None and declared not in (None, "raw", found) and not is_open:
         yield f"disk_format is {declared}, but {source} is {found}", f"set disk_format: {found}, or remove it"
@@ -355,7 +355,7 @@ class _Sent:
         """Copy the content here and convert it to raw, in unnamed files, which vanish however the process ends."""
         self.disk_format = cast("str", image.output_format)
         file = _stored(self.chunks, _nameless(stack))
-        found = disk_format.of_source(_path(file), "none")
+        found = qemu_img.of_source(_path(file), "none")
         if found not in ("qcow2", "raw"):
             raise PrepError(
                 f"{image.key}: converting {found} is not supported; use a qcow2 image, or remove output_format"

@@ -23,7 +23,7 @@ import yaml
 
 from openstack_prep.cli.main import build_parser, main
 from openstack_prep.cli.parser import DATA
-from openstack_prep.cli.reference.output_schema import documents, output_schema
+from openstack_prep.cli.reference.schema import documents, output_schema
 from openstack_prep.cloud.lease import Description, Entry, digest
 from tests.unit.conftest import ENDPOINTS, IDENTITY, default_group, failure, port_row
 from tests.unit.openshift.tools.archives import put, release

@@ -101,7 +101,7 @@ def test_an_error_of_a_service(
 
 
 PRINTS = {"visible", "printable", "json.dumps"}
-OWN = {"completion.py", "schema.py"}
+OWN = {"about.py", "completion.py", "schema.py"}
 """Files that print only what the package contains."""
 
 

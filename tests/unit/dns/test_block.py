@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.dns import block
-from openstack_prep.dns.block import put_block, with_block
+from openstack_prep.dns import entries
+from openstack_prep.dns.entries import put_block, with_block
 from tests.unit.texts import Wording, expect_error
 
 LINES = ["192.0.2.4 api.dev.example.com"]
@@ -79,7 +79,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise PermissionError(13, "Permission denied")
 
     (tmp_path / "hosts").write_text("")
-    monkeypatch.setattr(block, "read_bytes", failing)
+    monkeypatch.setattr(entries, "read_bytes", failing)
     with expect_error(SpecError, "hosts", "denied"):
         put_block(tmp_path / "hosts", "dev", LINES)
 

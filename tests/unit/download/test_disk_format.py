@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from openstack_prep.download import disk_format
+from openstack_prep.download import qemu_img
 from tests.devcloud.qcow2 import qcow2
 
 
@@ -25,4 +25,4 @@ def with_bytes(image: bytes, place: int, piece: bytes) -> bytes:
     ],
 )
 def test_files_besides_the_image(image: bytes, expected: str) -> None:
-    assert disk_format.unsafe_part(image) == expected
+    assert qemu_img.unsafe_part(image) == expected

@@ -17,8 +17,8 @@ import pytest
 import trustme
 
 from openstack_prep.base.errors import DownloadError
-from openstack_prep.download import disk_format
 from openstack_prep.download import http as download
+from openstack_prep.download import qemu_img
 from openstack_prep.download.address import CHUNK, shown
 from openstack_prep.download.source import open_source
 from tests.unit import distant
@@ -418,10 +418,10 @@ def test_no_answer_at_all(wording: Wording) -> None:
 )
 def test_formats_by_their_first_bytes(tmp_path: Path, head: bytes, expected: str) -> None:
     (tmp_path / "disk").write_bytes(head)
-    assert disk_format.of_source(str(tmp_path / "disk")) == expected
+    assert qemu_img.of_source(str(tmp_path / "disk")) == expected
 
 
 def test_the_format_of_what_is_compressed(tmp_path: Path) -> None:
     (tmp_path / "disk").write_bytes(gzip.compress(b"QFI\xfb" + CONTENT))
-    assert disk_format.of_source(str(tmp_path / "disk")) == "qcow2"
-    assert disk_format.of_source(str(tmp_path / "disk"), "none") == "raw"
+    assert qemu_img.of_source(str(tmp_path / "disk")) == "qcow2"
+    assert qemu_img.of_source(str(tmp_path / "disk"), "none") == "raw"

@@ -19,7 +19,7 @@ from openstack_prep.core.plan import Plan
 from openstack_prep.core.resource import ListsMistakes, supports
 from openstack_prep.exposures.endpoint import ExposedPort, ExposureTarget
 from openstack_prep.exposures.exposure import Exposure
-from openstack_prep.exposures.left_claim import LeftClaim
+from openstack_prep.exposures.machine_claims import LeftClaim
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register import neutron as register_module
 from openstack_prep.exposures.register import pool as macs

@@ -11,7 +11,7 @@ import yaml
 from openstack_prep.base.ranges import Range
 from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.model import Context
-from openstack_prep.exposures import service_pools
+from openstack_prep.exposures import exposed_cluster
 from openstack_prep.exposures.endpoint import Exposed, ExposedPort, ExposureTarget, PlacedExposure, Way
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.spec import load_spec
@@ -34,17 +34,17 @@ def documents(text: str) -> dict[str, dict[str, Any]]:
 
 def test_metallb_gets_exactly_the_addresses_and_gives_them_to_no_other_service() -> None:
     mine = [placed("metallb", each, f"s{n}") for n, each in enumerate(["192.0.2.10", "192.0.2.11", "2001:db8::9"])]
-    files = service_pools.files("c", [*mine, placed("kube-vip", "192.0.2.99"), placed("node-port", None)], ())
-    assert files.keys() == {service_pools.FILES["metallb"]}
-    found = documents(files[service_pools.FILES["metallb"]])
+    files = exposed_cluster.files("c", [*mine, placed("kube-vip", "192.0.2.99"), placed("node-port", None)], ())
+    assert files.keys() == {exposed_cluster.FILES["metallb"]}
+    found = documents(files[exposed_cluster.FILES["metallb"]])
     pool, announced = found["IPAddressPool"], found["L2Advertisement"]
     assert pool["spec"] == {"addresses": ["192.0.2.10/31", "2001:db8::9/128"], "autoAssign": False}
     assert announced["spec"] == {"ipAddressPools": [pool["metadata"]["name"]]}
 
 
 def test_cilium_selects_the_services_alone() -> None:
-    files = service_pools.files("c", [placed("cilium", "192.0.2.10"), placed("cilium", "192.0.2.12", "two")], ())
-    found = documents(files[service_pools.FILES["cilium"]])
+    files = exposed_cluster.files("c", [placed("cilium", "192.0.2.10"), placed("cilium", "192.0.2.12", "two")], ())
+    found = documents(files[exposed_cluster.FILES["cilium"]])
     pool, policy = found["CiliumLoadBalancerIPPool"]["spec"], found["CiliumL2AnnouncementPolicy"]["spec"]
     assert [each["start"] for each in pool["blocks"]] == ["192.0.2.10", "192.0.2.12"]
     names = {each["key"].rpartition(".")[2]: each["values"] for each in pool["serviceSelector"]["matchExpressions"]}
@@ -57,16 +57,16 @@ def test_cilium_selects_the_services_alone() -> None:
     [(None, "v2", "blocks"), ("1.18", "v2", "blocks"), ("1.17.4", "v2alpha1", "blocks"), ("1.14", "v2alpha1", "cidrs")],
 )
 def test_cilium_gets_the_resources_of_its_release(release: str | None, version: str, field: str) -> None:
-    text = service_pools.files("c", [placed("cilium", "192.0.2.10")], (), release)[service_pools.FILES["cilium"]]
+    text = exposed_cluster.files("c", [placed("cilium", "192.0.2.10")], (), release)[exposed_cluster.FILES["cilium"]]
     pool = documents(text)["CiliumLoadBalancerIPPool"]
     assert pool["apiVersion"] == f"cilium.io/{version}"
     assert field in pool["spec"]
-    assert (service_pools.ASSUMED in text) is (release is None)
+    assert (exposed_cluster.ASSUMED in text) is (release is None)
 
 
 def test_a_release_without_announcement_by_layer_2_gets_the_pool_alone() -> None:
-    files = service_pools.files("c", [placed("cilium", "192.0.2.10")], (), "1.13")
-    assert documents(files[service_pools.FILES["cilium"]]).keys() == {"CiliumLoadBalancerIPPool"}
+    files = exposed_cluster.files("c", [placed("cilium", "192.0.2.10")], (), "1.13")
+    assert documents(files[exposed_cluster.FILES["cilium"]]).keys() == {"CiliumLoadBalancerIPPool"}
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_the_release_is_that_of_the_specs_own_cluster(
 
 def test_an_address_that_a_pool_has_is_left_out() -> None:
     known = [Range.read("192.0.2.8/30")]
-    files = service_pools.files("c", [placed("metallb", "192.0.2.10"), placed("metallb", "192.0.2.20", "two")], known)
-    assert documents(files[service_pools.FILES["metallb"]])["IPAddressPool"]["spec"]["addresses"] == ["192.0.2.20/32"]
-    assert service_pools.files("c", [placed("metallb", "192.0.2.10")], known) == {}
+    files = exposed_cluster.files("c", [placed("metallb", "192.0.2.10"), placed("metallb", "192.0.2.20", "two")], known)
+    assert documents(files[exposed_cluster.FILES["metallb"]])["IPAddressPool"]["spec"]["addresses"] == ["192.0.2.20/32"]
+    assert exposed_cluster.files("c", [placed("metallb", "192.0.2.10")], known) == {}
 
 
 @pytest.mark.parametrize("section", ["metallb", "cilium", "none"])

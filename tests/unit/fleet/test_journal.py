@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.errors import LeaseHeld
-from openstack_prep.fleet import journal, load_fleet
+from openstack_prep.fleet import load_fleet, runs
 from openstack_prep.fleet.file.fields import Fleet
 from openstack_prep.fleet.order import TargetOutcome, TargetStatus
 from openstack_prep.fleet.runs import choose
@@ -30,7 +30,7 @@ def wanted(fleet: Fleet) -> tuple[Any, Any]:
 
 def interrupted(fleet: Fleet, *done: str, verb: str = "apply") -> None:
     """Write the journal of a run that has done some targets."""
-    with journal.opened(fleet, verb, *wanted(fleet), restart=False) as made:
+    with runs.opened(fleet, verb, *wanted(fleet), restart=False) as made:
         for name in done:
             made.note(TargetOutcome(target=name, status=TargetStatus.DONE))
         made.note(TargetOutcome(target="c", status=TargetStatus.FAILED))
@@ -38,7 +38,7 @@ def interrupted(fleet: Fleet, *done: str, verb: str = "apply") -> None:
 
 def left(fleet: Fleet, verb: str = "apply", restart: bool = False) -> set[str]:
     """Return what a run would leave out."""
-    with journal.opened(fleet, verb, *wanted(fleet), restart=restart) as made:
+    with runs.opened(fleet, verb, *wanted(fleet), restart=restart) as made:
         return set(made.done)
 
 
@@ -47,7 +47,7 @@ def test_an_interrupted_run_is_continued_again_and_again(fleet: Fleet) -> None:
     assert left(fleet) == {"a"}
     interrupted(fleet, "b")
     assert left(fleet) == {"a", "b"}
-    assert journal.path_of(fleet).stat().st_mode & 0o777 == 0o600
+    assert runs.path_of(fleet).stat().st_mode & 0o777 == 0o600
 
 
 def test_not_when_it_was_complete_or_of_another_verb_or_to_restart(fleet: Fleet) -> None:
@@ -57,11 +57,11 @@ def test_not_when_it_was_complete_or_of_another_verb_or_to_restart(fleet: Fleet)
     interrupted(fleet, "a")
     assert left(fleet, verb="destroy") == set()
     interrupted(fleet, "a")
-    with journal.opened(fleet, "apply", *wanted(fleet), restart=False) as made:
+    with runs.opened(fleet, "apply", *wanted(fleet), restart=False) as made:
         made.complete()
     assert left(fleet) == set()
     interrupted(fleet, "a")
-    journal.path_of(fleet).unlink()
+    runs.path_of(fleet).unlink()
     assert left(fleet) == set()
 
 
@@ -107,7 +107,7 @@ def test_a_secret_from_another_file_is_done_again(fleet: Fleet, tmp_path: Path) 
 
 def test_nor_after_a_day_or_with_a_damaged_line(fleet: Fleet) -> None:
     interrupted(fleet, "a")
-    path = journal.path_of(fleet)
+    path = runs.path_of(fleet)
     path.write_text(path.read_text() + '{"target": "b", "sta')
     assert left(fleet) == {"a"}
     interrupted(fleet)
@@ -121,9 +121,9 @@ def test_nor_after_a_day_or_with_a_damaged_line(fleet: Fleet) -> None:
 
 def test_two_runs_at_once(fleet: Fleet) -> None:
     with (
-        journal.opened(fleet, "apply", *wanted(fleet), restart=False),
+        runs.opened(fleet, "apply", *wanted(fleet), restart=False),
         pytest.raises(LeaseHeld) as caught,
-        journal.opened(fleet, "destroy", *wanted(fleet), restart=True),
+        runs.opened(fleet, "destroy", *wanted(fleet), restart=True),
     ):
         pass
     assert caught.value.code == "lease.held"
@@ -133,6 +133,6 @@ def test_two_runs_at_once(fleet: Fleet) -> None:
 def test_without_a_place_for_it_the_run_works(fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    with journal.opened(fleet, "apply", *wanted(fleet), restart=False) as made:
+    with runs.opened(fleet, "apply", *wanted(fleet), restart=False) as made:
         made.note(TargetOutcome(target="a", status=TargetStatus.DONE))
         assert made.path is None

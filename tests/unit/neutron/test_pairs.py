@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.kubernetes.mesh.addresses import own_addresses
+from openstack_prep.kubernetes.mesh.examination import own_addresses
 from openstack_prep.neutron.rules import allowed_parts, allows
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from tests.unit.kubernetes.mesh.cloud import cluster, interface, router, subnet

@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
-from openstack_prep.neutron.allocation_pools import pools, pools_beside, pools_without
+from openstack_prep.neutron.rules import pools, pools_beside, pools_without
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.networks import overlaps, port_security, suggest_network
 from openstack_prep.openshift.check.network.topology import (

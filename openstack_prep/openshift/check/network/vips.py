@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 
 from openstack_prep.base.diagnostic import Diagnostic
-from openstack_prep.neutron.allocation_pools import pools, pools_without
-from openstack_prep.neutron.rules import Address
+from openstack_prep.neutron.rules import Address, pools, pools_without
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import (
     blocks,

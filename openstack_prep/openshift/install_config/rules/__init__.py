@@ -18,16 +18,17 @@ from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import has_previews, values
 from openstack_prep.openshift.install_config.fields import FIELDS, Field
 from openstack_prep.openshift.install_config.model import FileContents, InstallConfigFields
-from openstack_prep.openshift.install_config.rules.contents import REGISTRY_RULES, content_mistakes
-from openstack_prep.openshift.install_config.rules.features import (
+from openstack_prep.openshift.install_config.rules.contents import (
     FEATURE_RULES,
     FEATURE_RULES_WITHOUT_CLOUD,
+    PROXY_RULES,
+    REGISTRY_RULES,
     capabilities,
+    content_mistakes,
 )
 from openstack_prep.openshift.install_config.rules.machines import MACHINE_RULES
 from openstack_prep.openshift.install_config.rules.names import NAME_RULES
 from openstack_prep.openshift.install_config.rules.networks import NETWORK_RULES, NETWORK_RULES_WITHOUT_CLOUD
-from openstack_prep.openshift.install_config.rules.proxies import PROXY_RULES
 
 RULES: tuple[Callable[[InstallConfigFields, int], Iterable[Mistake]], ...] = (
     *NAME_RULES,

@@ -8,17 +8,179 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import ipaddress
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import dropwhile
 from typing import Any
+from urllib.parse import urlsplit
 
 from openstack_prep.base.errors import Mistake
-from openstack_prep.base.fields import is_public_key
+from openstack_prep.base.fields import GO_BOOLEANS, is_public_key
 from openstack_prep.openshift.install_config import releases
-from openstack_prep.openshift.install_config.model import FileContents, InstallConfigFields
-from openstack_prep.openshift.install_config.rules.names import SUBDOMAIN
+from openstack_prep.openshift.install_config.model import Capabilities, FileContents, InstallConfigFields
+from openstack_prep.openshift.install_config.rules.names import LONGEST_DOMAIN, SUBDOMAIN
+
+# Rules of the installer for proxies.
+#
+# Source: the OpenShift installer's validation (types/validation/installconfig.go: validateProxy, validateIPProxy;
+# validate/validate.go: NoProxyDomainName).
+
+_CONTROL = re.compile(r"^[ \x80-\uffff]|[\x00-\x1f\x7f]")
+_USER = re.compile(r"(?:[A-Za-z0-9\-._:~!$&'()*+,;=@]|%[0-9A-Fa-f]{2})*")  # net/url validUserinfo
+_NOT_IN_HOST = re.compile(r"[ \\^`{|}%]")
+
+
+def _proxy(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
+    proxy = cluster.proxy
+    if proxy is None:
+        return
+    if not (proxy.http or proxy.https):
+        yield Mistake("proxy", "has no proxy", "give http or https")
+    for where, url, schemes in (("http", proxy.http, ["http"]), ("https", proxy.https, ["http", "https"])):
+        if url and not _is_url_of_host(url, schemes):  # it may hold a password
+            yield Mistake(f"proxy.{where}", "is not the URL of a proxy", f"begin with {' or '.join(schemes)}://HOST")
+        elif url and release in releases.PROXIES_OUTSIDE and (inside := _network_of(url, cluster)):
+            yield Mistake(f"proxy.{where}", f"the proxy is in {inside}", "give a proxy outside the cluster")
+    if proxy.exceptions != ("*",):
+        for each in proxy.exceptions:
+            if not _is_exception(each, release):
+                what = f"{each!r} is not an address, a network or a domain"
+                yield Mistake("proxy.exceptions", what, "write one such as .example.com, without wildcard or port")
+
+
+def _is_url_of_host(url: str, schemes: Sequence[str]) -> bool:
+    """Whether a text is the URL of a host that Go parses, too: without blanks, and with escapes of two digits."""
+    try:
+        parts = urlsplit(url)
+        authority = re.split("[/?]", url.partition("//")[2], maxsplit=1)[0]  # Go takes no # for the end of the host
+        valid = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0 and "#" not in authority
+    except ValueError:  # invalid address in brackets, or invalid port
+        return False
+    user, _, host = parts.netloc.rpartition("@")
+    return valid and not _CONTROL.search(url) and bool(_USER.fullmatch(user)) and not _NOT_IN_HOST.search(host)
+
+
+def _network_of(url: str, cluster: InstallConfigFields) -> str:
+    """Return the network inside the cluster that contains the address of a proxy; empty if it has none."""
+    try:
+        address = ipaddress.ip_address(urlsplit(url).hostname or "")
+    except ValueError:  # a name
+        return ""
+    inner = (*cluster.cluster_networks, *cluster.service_networks, *filter(None, [cluster.ovn_join_subnet]))
+    return next((each for each in inner if address in ipaddress.ip_network(each)), "")
+
+
+def _is_exception(text: str, release: int) -> bool:
+    if "%" in text or re.search(r"/.*\D", text):  # an interface, or a mask that is not a length: Go reads neither
+        return False
+    try:
+        address = ipaddress.ip_interface(text)
+        return address.version == 4 or "/" in text or release in releases.IPV6_WITHOUT_PROXY
+    except ValueError:
+        name = text.removeprefix(".").removesuffix(".")
+        return bool(re.fullmatch(SUBDOMAIN, name)) and len(name) <= LONGEST_DOMAIN
+
+
+PROXY_RULES = (_proxy,)
+
+
+# Rules of the installer for publishing, feature sets and capabilities; the tables are in ``releases``.
+#
+# Source: the OpenShift installer's validation (types/validation/installconfig.go: validateFeatureSet,
+# validateCustomFeatureGates, validateCapabilities).
+
+
+def _publish(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
+    if cluster.publish == "Internal" and release in releases.ALWAYS_EXTERNAL:
+        yield Mistake("publish", "Internal is not supported on this platform", "leave it out, and the floating IPs too")
+
+
+def _feature_set(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
+    known = [name for name, span in releases.FEATURE_SETS.items() if release in span]
+    if cluster.feature_set and known and cluster.feature_set not in known:
+        what = f"{releases.name(release)} has no feature set {cluster.feature_set!r}"
+        yield Mistake("feature_set", what, f"write {' or '.join(known)}, or leave it out")
+
+
+def _feature_gates(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
+    if cluster.feature_gates and cluster.feature_set != releases.CUSTOM:
+        what = f"belongs to feature_set {releases.CUSTOM}, not to {cluster.feature_set or 'none'}"
+        yield Mistake("feature_gates", what, f"set feature_set: {releases.CUSTOM}, or leave it out")
+    for index, each in enumerate(cluster.feature_gates):
+        if each.partition("=")[2] not in GO_BOOLEANS:
+            yield Mistake(f"feature_gates[{index}]", f"{each!r} is not NAME=true or NAME=false", "write OSStreams=true")
+
+
+def _gates(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
+    """Yield values that require a feature gate of a release that has the field without previews."""
+    gate, stream = releases.GATES["osImageStream"], cluster.os_image_stream
+    if release not in gate.checked or stream not in gate.values:
+        return
+    if not releases.is_enabled(gate, release, cluster.feature_set, cluster.feature_gates):
+        fix = f"add {gate.name}=true to feature_gates, or leave out one of os_image_stream and feature_set"
+        yield Mistake("os_image_stream", f"{stream!r} requires the feature gate {gate.name}", fix)
+
+
+def capabilities(
+    cluster: InstallConfigFields, release: int, mandatory: Mapping[str, int] = releases.MANDATORY
+) -> Iterator[Mistake]:
+    """Yield capabilities that the release does not have, or that the cluster lacks; ``mandatory``: by first release."""
+    chosen = cluster.capabilities
+    known = [name for name, since in releases.CAPABILITIES.items() if since <= release]
+    if not known or chosen is None or not (chosen.baseline or chosen.additional):
+        return
+    for name in chosen.additional:
+        if name not in known:
+            what = f"{releases.name(release)} has no capability {name!r}"
+            yield Mistake("capabilities.additional", what, f"choose from {', '.join(known)}")
+    if chosen.baseline is None:
+        yield Mistake("capabilities.baseline", "is missing; additional requires it", "write None or vCurrent")
+        return
+    last = _last_set(chosen.baseline, release)
+    if last is None:
+        what = f"{releases.name(release)} has no capability set {chosen.baseline!r}"
+        newest = min(release, releases.LAST_SET)
+        yield Mistake("capabilities.baseline", what, f"write None, vCurrent or v4.11 to v4.{newest}")
+        return
+    yield from _missing(chosen, _enabled(chosen, last, release), release, mandatory)
+
+
+def _last_set(baseline: str, release: int) -> int | None:
+    """Return the release of a set, 0 for None; None if this release has no such set."""
+    if baseline in ("None", "vCurrent"):
+        return 0 if baseline == "None" else release
+    found = re.fullmatch(r"v4\.(\d+)", baseline)
+    number = int(found[1]) if found else 0
+    return number if 11 <= number <= min(release, releases.LAST_SET) else None
+
+
+def _enabled(chosen: Capabilities, last: int, release: int) -> set[str]:
+    """Return the capabilities of a set, and the additional ones."""
+    of_set = {name for name, since in releases.CAPABILITIES.items() if since <= last}
+    if last:
+        of_set |= {name for name in releases.IN_ALL_SETS if releases.CAPABILITIES[name] <= release}
+    return of_set | set(chosen.additional)
+
+
+def _missing(chosen: Capabilities, enabled: set[str], release: int, mandatory: Mapping[str, int]) -> Iterator[Mistake]:
+    """Yield the capabilities that a cluster on its platform, or another capability, needs."""
+    minimal = chosen.baseline == "None"
+    needed = {name: "a cluster on this platform" for name, since in mandatory.items() if since <= release}
+    if "marketplace" in enabled and release in (releases.MARKETPLACE if minimal else releases.MARKETPLACE_OF_SETS):
+        needed[releases.MARKETPLACE_NEEDS] = "marketplace"
+    if minimal and "baremetal" in enabled and release in releases.BAREMETAL_NEEDS_MACHINES:
+        needed["MachineAPI"] = "baremetal"
+    for name, by in needed.items():
+        if name not in enabled:
+            what = f"{name} is missing from {chosen.baseline}; {by} requires it"
+            yield Mistake("capabilities.additional", what, f"add {name}")
+
+
+FEATURE_RULES_WITHOUT_CLOUD = (_publish, _feature_set, _feature_gates, _gates)
+FEATURE_RULES = (*FEATURE_RULES_WITHOUT_CLOUD, capabilities)
+
 
 NO_LOGIN = '{"auths": {"fake": {"auth": "aWQ6cGFzcwo="}}}'
 """A pull secret without a real login, because the installer requires one."""

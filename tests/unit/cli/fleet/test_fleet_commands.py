@@ -13,7 +13,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cli.main import main
-from openstack_prep.cli.reference.output_schema import output_schema
+from openstack_prep.cli.reference.schema import output_schema
 from tests.unit.conftest import ENDPOINTS, IDENTITY, failure
 from tests.unit.texts import Wording, contains
 

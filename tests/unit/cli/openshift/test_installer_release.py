@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.openshift.commands.installer_release import INSTALLER, find_installer
+from openstack_prep.openshift.commands.of_cluster import INSTALLER, find_installer
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ import pytest
 from openstack_prep.base.codes import Code
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.kubernetes.cilium import Cilium, Member, mistakes
-from openstack_prep.kubernetes.cilium.chart import MOST_BYTES, read_chart
-from openstack_prep.kubernetes.cilium.rules import by_chart, by_table, names
+from openstack_prep.kubernetes.cilium.rules import MOST_BYTES, by_chart, by_table, names, read_chart
 from openstack_prep.kubernetes.model import KubernetesCluster
 
 

@@ -4,7 +4,7 @@ import shlex
 import subprocess
 from typing import Any
 
-from openstack_prep.kubernetes.mesh.addresses import own_addresses, pod_routes
+from openstack_prep.kubernetes.mesh.examination import own_addresses, pod_routes
 from openstack_prep.kubernetes.mesh.view import VisibleNetworks
 from tests.unit.kubernetes.mesh.cloud import cluster, interface, port, router, subnet, visible
 from tests.unit.texts import Wording, contains

@@ -6,7 +6,7 @@ import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.kubernetes.cilium import Passage
-from openstack_prep.kubernetes.mesh.admission import admission
+from openstack_prep.kubernetes.mesh.examination import admission
 from tests.unit.kubernetes.mesh.cloud import cluster, group, port, rule, subnet, visible
 from tests.unit.texts import contains
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from openstack_prep.openshift.check.tls import certificates, endpoints
+from openstack_prep.openshift.check.services import certificates, endpoints
 from tests.unit.conftest import token
 from tests.unit.openshift.check.project import Project
 from tests.unit.texts import Wording

@@ -17,7 +17,7 @@ from openstack_prep.base.errors import NotFound
 from openstack_prep.cli.main import main
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.pictures import svg
-from openstack_prep.pictures.topology import drawing, sources, texts
+from openstack_prep.pictures.topology import drawing, elements, sources
 from openstack_prep.pictures.topology import project_topology as reading
 from openstack_prep.pictures.topology.elements import (
     Interface,
@@ -31,7 +31,7 @@ from openstack_prep.pictures.topology.elements import (
     joined,
 )
 from openstack_prep.pictures.topology.project_topology import topology_of
-from openstack_prep.pictures.topology.spec_topology import with_declared
+from openstack_prep.pictures.topology.sources import with_declared
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.subnet import Subnet
@@ -64,8 +64,8 @@ def shipped(tmp_path: Path) -> Spec:
 
 def test_two_meshed_clusters(two_clusters: Topology, stored: Callable[[str, str], None]) -> None:
     stored(f"{HERE}/mesh.svg", drawing.draw(two_clusters, embedded=True))
-    stored(f"{HERE}/mesh.mermaid", texts.mermaid(two_clusters))
-    stored(f"{HERE}/mesh.dot", texts.dot(two_clusters))
+    stored(f"{HERE}/mesh.mermaid", elements.mermaid(two_clusters))
+    stored(f"{HERE}/mesh.dot", elements.dot(two_clusters))
     stored(f"{HERE}/mesh.json", json.dumps(two_clusters.data(), indent=1))
 
 
@@ -157,7 +157,7 @@ def test_what_is_on_no_known_network_is_drawn(shipped: Spec, wording: Wording) -
 
 def test_texts_have_clusters_to_come(shipped: Spec) -> None:
     found = sources.of_declared(shipped)
-    for text, edge in ((texts.mermaid(found), "n0 --- t0"), (texts.dot(found), "n0 -- t0")):
+    for text, edge in ((elements.mermaid(found), "n0 --- t0"), (elements.dot(found), "n0 -- t0")):
         assert text.count("3 servers") == 2
         assert edge in text
 
@@ -185,12 +185,12 @@ def test_names_of_others_are_text(two_clusters: Topology) -> None:
     drawn = drawing.draw(hostile)
     tags = {each.tag.removeprefix(SVG) for each in ElementTree.fromstring(drawn).iter()}
     assert tags == {"svg", "title", "style", "rect", "g", "path", "text", "circle"}
-    for text in (drawn, texts.mermaid(hostile), texts.dot(hostile)):
+    for text in (drawn, elements.mermaid(hostile), elements.dot(hostile)):
         assert "\u202e" not in text
     node, edge = r'\s*(subgraph )?\w+[\[({/]+"[^"]*"[\])}/]+', r'  \w+ ---(\|"[^"]*"\|)? \w+'
-    for line in texts.mermaid(hostile).splitlines():
+    for line in elements.mermaid(hostile).splitlines():
         assert re.fullmatch(f"flowchart TB|  end|{node}|{edge}", line)
-    assert all(line.count('"') % 2 == 0 for line in texts.dot(hostile).replace('\\"', "").splitlines())
+    assert all(line.count('"') % 2 == 0 for line in elements.dot(hostile).replace('\\"', "").splitlines())
 
 
 def place(drawn: str, text: str) -> tuple[float, float]:

@@ -11,7 +11,7 @@ import requests_mock
 from openstack_prep.base.errors import NotUnique
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import observation
-from openstack_prep.resources.identity.by_name import FEW, MOST
+from openstack_prep.resources.identity.project import FEW, MOST
 from openstack_prep.resources.identity.user import User
 from tests.unit.conftest import IDENTITY, failure
 

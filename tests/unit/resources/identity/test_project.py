@@ -11,10 +11,9 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, permission, planner
 from openstack_prep.core.model import COPIED, Action, Observed, OwnershipTag
 from openstack_prep.core.plan import Plan
-from openstack_prep.resources.identity import default_group
+from openstack_prep.resources.identity import project
 from openstack_prep.resources.identity import project as identity_project
-from openstack_prep.resources.identity.default_group import LeftGroup
-from openstack_prep.resources.identity.project import Project, ProjectRecord
+from openstack_prep.resources.identity.project import LeftGroup, Project, ProjectRecord
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, failure
 from tests.unit.resources.identity.tags import Tags
 
@@ -256,7 +255,7 @@ def test_a_default_group_that_neutron_does_not_let_go_is_not_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The step that is decided again finds no project, and would be done with."""
-    monkeypatch.setattr(default_group, "PAUSE", 0)
+    monkeypatch.setattr(project, "PAUSE", 0)
     listed.append(answer())
     empty.put("http://neutron/v2.0/security-groups/g1/tags/openstack-prep%3Alab~default")
     empty.delete(f"{IDENTITY}/projects/p1", [{"status_code": 204}, failure(404)])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.openshift.check.capacity.flavors import flavors_of_machines
+from openstack_prep.openshift.check.capacity.machines import flavors_of_machines
 from openstack_prep.openshift.install_config import MachinePool, Machines, RootVolume
 from tests.unit.openshift.check.project import Project, flavor
 from tests.unit.texts import Wording, contains

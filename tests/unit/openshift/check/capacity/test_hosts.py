@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openstack_prep.openshift.check.capacity.hosts import hosts
+from openstack_prep.openshift.check.capacity.machines import hosts
 from openstack_prep.openshift.install_config import Machines
 from tests.unit.openshift.check.project import NOVA, Project, list_services
 

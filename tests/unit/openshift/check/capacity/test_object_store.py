@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from openstack_prep.openshift.check.capacity.object_store import object_store, why_unusable
+from openstack_prep.openshift.check.capacity.quota import object_store, why_unusable
 from tests.unit.conftest import failure
 from tests.unit.openshift.check.project import SWIFT, Project
 from tests.unit.texts import Wording, contains

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from openstack_prep.openshift.check.capacity.zones import zones
+from openstack_prep.openshift.check.capacity.machines import zones
 from openstack_prep.openshift.install_config import MachinePool, Machines, RootVolume
 from tests.unit.openshift.check.project import CINDER, NOVA, Project
 from tests.unit.texts import Wording
