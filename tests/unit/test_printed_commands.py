@@ -29,6 +29,8 @@ SAFE = {
         "server",
         "again",
         "quoted",
+        "trial",
+        "reason",  # of what ssh printed, in front of the command
     ),
     *("kubeconfig", "kubectl", "helm", "file", "fetch", "patch", "name", "namespace", "verb", "context", "at_target"),
     # addresses, numbers, ids of OpenStack, and names that a spec restricts to letters, digits and hyphens

@@ -338,15 +338,13 @@ def test_a_command_line_with_a_mistake_is_one_document(run: Run, command: str) -
     for line in (f"{command} --format json --bogus", f"--format=json {command} --bogus"):
         printed = run(line)
         assert the_error(printed, 2, "config.invalid")["fix"].startswith("openstack-prep ")
-        assert printed.err.startswith("usage: ")
+        assert len(printed.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        ("--format json", 2),
         ("--format json fly", 2),
-        ("--format json rke", 2),
         ("plan --form json --jobs 0 spec.yaml", 2),
         ("plan --format yaml --format=json", 2),
         ("plan --bogus --detailed-exitcode --format json spec.yaml", 1),

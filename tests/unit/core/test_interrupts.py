@@ -42,7 +42,7 @@ def waiting(options):
 
 def parsed(arguments):
     import argparse
-    return argparse.Namespace(run=waiting, debug=False, format="text", called="plan", takes=(), directory=(), verbose=0, forms=())
+    return argparse.Namespace(**cli.DEFAULTS | {"run": waiting, "called": "plan", "takes": (), "forms": ()})
 
 cli._parsed = parsed
 sys.exit(cli.main())
