@@ -25,6 +25,8 @@ from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.cascades.project import ProjectScope, servers, volumes
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, ProjectRecord, foreign_tags
+from openstack_prep.resources.lists import installer_names
+from openstack_prep.resources.lists.cloud_provider_names import cluster_of, cluster_of_tag
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
@@ -99,7 +101,7 @@ def export(
         as_member = is_own and bool({"user", "role_assignment"} & {kind.kind for kind in unread})
         if as_member:
             unsaid = (f"the project {home.name} itself: user {cloud.user[0]} may not manage it", *unsaid)
-        unsaid += (*unlisted(run, home, frozenset(kinds)), *_hidden_stacks(run, home, frozenset(kinds)))
+        unsaid += (*unlisted(run, home, frozenset(kinds)), *_hidden_stacks(run, home, frozenset(kinds), adopt))
         holders = _in_stacks(standing)
         is_whole = not kinds and name == "*"
         unsaid += (*_undeclarable(run, found.id), *unnamed) if is_whole else ()
@@ -135,13 +137,20 @@ def _unreadable_kinds(cloud: Cloud, unread: Iterable[type[Resource]], kinds: fro
             yield f"every {kind.kind}: user {cloud.user[0]} may not list them; {command} shows them"
 
 
-def _hidden_stacks(run: CloudRun, home: Project, kinds: frozenset[str]) -> Iterator[str]:
-    """Yield the stacks that only a connection to the project reads, and that what they hold is exported like others."""
-    if kinds and "stack" not in kinds:
+def _hidden_stacks(run: CloudRun, home: Project, kinds: frozenset[str], adopt: str | None) -> Iterator[str]:
+    """Yield the stacks that only a connection to the project reads, and that what they hold is exported like others.
+
+    Raises ConfigError if a spec shall take over what may be theirs.
+    """
+    if kinds and "stack" not in kinds and not adopt:
         return
     try:
         names = [str(raw["name"]) for raw in hidden_stacks(run, home)]
+        if adopt:
+            _refuse_to_adopt(names)
     except NotAllowed as error:
+        if adopt:
+            _refuse_to_adopt([f"the stacks of the project ({error.reason})"])
         yield f"every stack: {error.reason}; openstack-prep export --kind stack as such a user shows them"
         return
     yield from (f"stack/{name}: {_template_of(name)}" for name in names)
@@ -207,8 +216,10 @@ def _attachments(
             fix = "its name is empty, or not unique in the project"
             unnamed.append(f"the attachment of {record.address} to port {record.port_id}: {fix}")
             continue
+        is_alone = sum(each.address == record.address for each in records) == 1  # another network may have it, too
+        selected: dict[str, Any] = {"address": record.address} if is_alone else {"floating_ip_id": record.id}
         attachment = FloatingIPAttachment(
-            port=name_of[record.port_id], address=record.address, **FloatingIPAttachment.placing(home)
+            port=name_of[record.port_id], **selected, **FloatingIPAttachment.placing(home)
         )
         if found := run.look(attachment):
             attached.append((attachment, found))
@@ -216,9 +227,27 @@ def _attachments(
 
 
 def _adoption(resource: Resource, found: Observed, adopt: Literal["permanently"] | None) -> dict[str, Any]:
-    """Return the field by which the spec takes over what it does not manage yet, unless another spec manages it."""
-    can = isinstance(resource, Adoptable) and resource.can_be_managed and not (found.ours or found.managed_by)
+    """Return the field by which the spec takes over what it does not manage yet, unless others manage it."""
+    can = isinstance(resource, Adoptable) and resource.can_be_managed and not (found.ours or _manager_of(found))
     return {"adopt": adopt} if adopt and can else {}
+
+
+def _manager_of(found: Observed) -> str:
+    """Return which other spec or cluster manages a resource; empty if none is known."""
+    if found.managed_by:
+        return f"spec {found.managed_by}"
+    tags = getattr(found.record, "tags", None) or ()
+    if installed := [tag for tag in tags if tag.partition("=")[0] == installer_names.TAG]:
+        return f"an OpenShift cluster ({installed[0]})"
+    named = cluster_of(found.record) or next(filter(None, map(cluster_of_tag, tags)), None)
+    return f"Kubernetes cluster {named}" if named else ""
+
+
+def _refuse_to_adopt(hidden: Sequence[str]) -> None:
+    """Refuse to take over what may belong to a stack: its update or deletion would fail, or delete it all the same."""
+    if hidden:
+        what = f"--adopt: only users of the project see what belongs to {', '.join(hidden)}"
+        raise ConfigError(f"{what}; export with a connection of such a user, or without --adopt")
 
 
 def _assembled(
@@ -241,6 +270,8 @@ def _assembled(
             spec_fields |= {"rules": own} if own else {}
             if resource.name == "default" and not own:
                 continue
+        if adopt and not observed.ours and (manager := _manager_of(observed)):
+            left.append(f"adopt of {resource.key}: {manager} manages it")
         reason = _ambiguity(resource, rules.get(resource.name), twins) or _obstacle(resource, spec_fields)
         if reason:
             own_id = f" {observed.id}" if resource.key in twins else ""

@@ -50,7 +50,11 @@ class NetworkResource(ByProjectUser, Adoptable[CloudRun], Generic[R]):
     member: ClassVar[str]
     """The singular in bodies; its plural is the same with an s."""
     defaults: ClassVar[Values] = {}
-    """What Neutron sets unless a request says otherwise (Networking API v2.0); an export leaves it out."""
+    """What Neutron sets unless a request says otherwise; an export leaves it out.
+
+    Source: Networking API v2.0, and neutron.conf's l3_ha, router_distributed and enable_snat_by_default, whose fields
+    only administrators may send: a cloud that is configured otherwise shows them.
+    """
 
     description: str | None = None
     """Free text; an ownership tag is appended."""

@@ -7,6 +7,7 @@ import pytest
 import requests_mock
 import yaml
 
+from openstack_prep.base.errors import ConfigError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.identity.project import Project
@@ -240,3 +241,53 @@ def test_a_project_is_exported_with_what_differs_from_a_new_one(lab: requests_mo
 def test_an_exported_part_warns_of_prune(lab: requests_mock.Mocker, part: dict[str, Any]) -> None:
     assert "--prune" in export.export(Cloud(connection()), HOME, **part).unsaid[0]
     assert not any("--prune" in each for each in export.export(Cloud(connection()), HOME).unsaid)
+
+
+def test_what_a_stack_may_hold_is_not_taken_over_unseen(lab: requests_mock.Mocker) -> None:
+    project = {"id": "p2", "name": "lab", "enabled": True, "tags": []}
+    lab.get(f"{IDENTITY}/projects?name=lab", json={"projects": [project]})
+    with pytest.raises(ConfigError):
+        export.export(Cloud(connection()), HOME, adopt="permanently")
+
+
+def test_what_a_cluster_manages_is_not_taken_over(lab: requests_mock.Mocker) -> None:
+    rows = {"net": [], "ocp": ["openshiftClusterID=ocp-x7k2p"], "other": ["openstack-prep:other"]}
+    networks = [
+        {
+            "id": name,
+            "name": name,
+            "tags": tags,
+            "description": "[openstack-prep:other/other]" if name == "other" else "",
+        }
+        for name, tags in rows.items()
+    ]
+    lab.get(f"{NEUTRON}/networks", json={"networks": networks})
+    lab.get(
+        GROUPS,
+        json={
+            "security_groups": [
+                group(name="lb-sg-1", description="Security Group for default/web Service LoadBalancer in cluster prod")
+            ]
+        },
+    )
+    said = export.export(Cloud(connection()), HOME, adopt="permanently")
+    adopted = {each["name"]: each.get("adopt") for each in said.sections["networks"]}
+    assert adopted == {"net": "permanently", "ocp": None, "other": None}
+    assert [each.get("adopt") for each in said.sections["security_groups"]] == [None]
+    named = [each.partition(":")[0] for each in said.unsaid]
+    assert named == ["adopt of network/ocp", "adopt of network/other", "adopt of security_group/lb-sg-1"]
+
+
+def test_an_address_on_two_external_networks_is_exported_by_id(lab: requests_mock.Mocker) -> None:
+    external = [{"id": each, "name": each, "router:external": True} for each in ("e1", "e2")]
+    lab.get(f"{NEUTRON}/networks?router:external=True", json={"networks": external})
+    floating = [
+        {"id": f"f{each}", "floating_network_id": f"e{each}", "floating_ip_address": "192.0.2.9", "port_id": f"p{each}"}
+        for each in (1, 2)
+    ]
+    lab.get(f"{NEUTRON}/floatingips", json={"floatingips": floating})
+    lab.get(f"{NEUTRON}/ports", json={"ports": [port_row(id=f"p{each}", name=f"vip{each}") for each in (1, 2)]})
+    said = export.export(Cloud(connection()), HOME)
+    assert said.sections["floating_ip_attachments"] == [
+        {"port": f"vip{each}", "floating_ip_id": f"f{each}"} for each in (1, 2)
+    ]
