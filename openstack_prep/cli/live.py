@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Self, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live as RichLive
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.text import Text
 
-from openstack_prep.base.style import PLAIN, Style
-from openstack_prep.cli.progress import Lines, PlainOutput, unpacked_text
+from openstack_prep.base.style import PLAIN, Style, printable
+from openstack_prep.cli.progress import NAMED, Lines, PlainOutput, unpacked_text
 from openstack_prep.core.executor import Event
-from openstack_prep.core.model import Key
+from openstack_prep.core.model import Action, Key
 from openstack_prep.core.plan import Plan
 
 
@@ -26,6 +35,7 @@ class LiveOutput(PlainOutput):
         return self
 
     def __exit__(self, *exception: Any) -> None:
+        super().__exit__(*exception)
         self._live.__exit__(*exception)
 
     def _print(self, line: str) -> None:
@@ -33,24 +43,41 @@ class LiveOutput(PlainOutput):
 
 
 class Live(LiveOutput, Lines):
-    """The same lines, and below them a bar for the whole and one for each long transfer."""
+    """The same lines; below them a bar for all changes, one for each long transfer, and the oldest running steps."""
 
     def __init__(self, plan: Plan, out: TextIO, style: Style = PLAIN) -> None:
         super().__init__(plan, out, style)
         console = Console(file=out, highlight=False, no_color=not style.color)
         name = TextColumn("{task.description}", markup=False)
-        self._steps = Progress(name, BarColumn(), TextColumn("{task.completed} of {task.total} steps"), console=console)
+        count = TextColumn("{task.completed} of {task.total} steps")
+        self._steps = Progress(name, BarColumn(20), count, TimeElapsedColumn(), console=console)
         self._bytes = Progress(
             name, BarColumn(), DownloadColumn(True), TransferSpeedColumn(), TimeRemainingColumn(), console=console
         )
-        self._whole = self._steps.add_task(f"{plan.purpose} {plan.spec}", total=len(plan.steps))
+        self._whole = self._steps.add_task(f"{plan.purpose} {plan.spec}", total=len(plan.pending))
         self._transfers: dict[Key, Any] = {}
-        self._live = RichLive(Group(self._bytes, self._steps), console=console, transient=True)
+        self._running: dict[Key, float] = {}
+        self._live = RichLive(console=console, transient=True, get_renderable=self._render)
+
+    def _render(self) -> Group:
+        waited = Text(self._running_steps(), style="dim", no_wrap=True, overflow="ellipsis")
+        return Group(self._bytes, self._steps, *([waited] if waited else []))
+
+    def _running_steps(self) -> str:
+        """Return what the run waits for, with the seconds since each began."""
+        now, running = time.monotonic(), list(self._running.items())  # a copy: steps begin and end in other threads
+        names = [f"{printable(str(key))} ({now - started:.0f} s)" for key, started in running[:NAMED]]
+        more = [f"{len(running) - NAMED} more"] if len(running) > NAMED else []
+        return f"waiting for {', '.join([*names, *more])}" if names else ""
 
     def tell(self, event: Event) -> None:
         super().tell(event)
+        if event.phase == "started":
+            self._running[event.step.key] = time.monotonic()
         if event.phase == "ended":
-            self._steps.advance(self._whole)
+            self._running.pop(event.step.key, None)
+            if event.step.action is not Action.KEEP:
+                self._steps.advance(self._whole)
             transfer = self._transfers.pop(event.step.key, None)
             if transfer is not None:
                 self._bytes.remove_task(transfer)

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self, TextIO
 
@@ -15,17 +16,23 @@ from openstack_prep.base import shell
 from openstack_prep.base.style import PLAIN, Style, printable
 from openstack_prep.core import text
 from openstack_prep.core.executor import Event
-from openstack_prep.core.model import Action, Key, Result, Status, Step
+from openstack_prep.core.model import INTERRUPT, Action, Key, Result, Status, Step
 from openstack_prep.core.plan import Plan, Report
 
 EVERY = 5.0  # seconds between two lines about the same long work
+NAMED = 3
+"""Steps that are named where one line is about many."""
 
 
 class PlainOutput:
-    """Whole lines on a stream; a context manager, as live displays are."""
+    """Whole lines on a stream; a context manager, as live displays are.
+
+    In the log of a pipeline, which sets CI, each line begins with the time.
+    """
 
     def __init__(self, out: TextIO) -> None:
         self.out = out
+        self.timed = bool(os.environ.get("CI")) and not out.isatty()
         self._lock = threading.RLock()  # an interrupt may come in the middle of a line
 
     def __enter__(self) -> Self:
@@ -35,6 +42,7 @@ class PlainOutput:
         pass
 
     def _print(self, line: str) -> None:
+        line = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {line}" if self.timed else line
         with self._lock:
             try:
                 print(line, file=self.out, flush=True)
@@ -52,12 +60,23 @@ class Lines(PlainOutput):
         self.width = text.width_of(step for step in plan if not text.is_unchanged(step))
         self.shows_kept = plan.purpose == "destroy"  # nobody else says what a destroy leaves, and why
         self._printed_at: dict[Key, float] = {}
+        self._not_begun: list[Step] = []
+
+    def __exit__(self, *exception: object) -> None:
+        if self._not_begun:
+            names = ", ".join(map(str, self._not_begun[:NAMED]))
+            more = len(self._not_begun) - NAMED
+            names += f", and {more} more" if more > 0 else ""
+            self._print(self.style.line("?", f"{text.counted(len(self._not_begun), 'step')} not begun", names))
+        super().__exit__(*exception)
 
     def tell(self, event: Event) -> None:
         if event.phase in ("again", "note"):
             self._print(self._note(event.step, event.note))
         elif event.phase == "awaited":
             self._print(self._note(event.step, "finishing; press Ctrl-C again to exit immediately"))
+        elif event.result is not None and event.result.cause == INTERRUPT:
+            self._not_begun.append(event.step)
         elif event.result is not None and not self._is_unchanged(event):
             seconds = f"({event.result.seconds:.1f} s)"
             self._print(text.result_line(event.result, self.width, self.style, seconds))

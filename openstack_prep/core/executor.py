@@ -208,8 +208,12 @@ class _Execution:
         """Return the result of a step that needs no work or may not run."""
         if step.action is Action.KEEP:
             return Result(step=step, status=Status.DONE, observed=step.observed)
-        broken = sorted(map(str, set[Key]().union(*(self.broken[group] for group in step.after))))
-        return Result(step=step, status=Status.SKIPPED, cause=", ".join(broken)) if broken else None
+        broken = set[Key]().union(*(self.broken[group] for group in step.after))
+        if not broken:
+            return None
+        stopped = self.stop.is_set() and all(self.results[key].cause == self.cause for key in broken)
+        cause = self.cause if stopped else ", ".join(sorted(map(str, broken)))
+        return Result(step=step, status=Status.SKIPPED, cause=cause)
 
     def _carry_out(self, step: Step) -> Result:
         if self.stop.is_set():

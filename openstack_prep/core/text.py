@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
@@ -169,7 +170,7 @@ def result_line(result: Result, width: int, style: Style = PLAIN, note: str = ""
     elif result.step.action is Action.DELETE:
         details = f"address {address}" if (address := address_of(result.step)) else ""
     elif result.observed is not None:
-        details = "  ".join([*_id_and_outputs(result.observed, style), *_before(result.step)])
+        details = "  ".join([*_main_outputs(result.observed, style), *_before(result.step)])
         if WHOLE & result.observed.outputs.keys():
             style = replace(style, width=None)  # a command that is broken into two lines becomes two commands
     line = style.line(symbol, f"{result.step!s:<{width}}", "  ".join(filter(None, (details, note))))
@@ -231,6 +232,22 @@ def observed_data(observed: Observed | None) -> Values | None:
     if observed is None:
         return None
     return {"id": observed.id, "ours": observed.ours, "outputs": dict(observed.outputs)}
+
+
+def _main_outputs(observed: Observed, style: Style) -> Iterable[str]:
+    """Yield the id, the outputs of one value each, and how many others, such as lists of a stack, ``show`` has."""
+    single = {name: value for name, value in observed.outputs.items() if name in WHOLE or _is_single(value)}
+    yield from _id_and_outputs(replace(observed, outputs=single), style)
+    if left := len(observed.outputs) - len(single):
+        yield f"({counted(left, 'more output')}: openstack-prep show)"
+
+
+def _is_single(value: str) -> bool:
+    """Whether an output is one value on one line: no list, map or null as JSON."""
+    try:
+        return not isinstance(json.loads(value), list | dict | None)
+    except (ValueError, RecursionError):
+        return "\n" not in value
 
 
 def _id_and_outputs(observed: Observed, style: Style) -> Iterable[str]:

@@ -38,6 +38,10 @@ class FleetLines(PlainOutput):
 class Json(FleetLines):
     """One line of JSON per target that ended."""
 
+    def __init__(self, out: TextIO, style: Style, widths: tuple[int, int], total: int, verb: str, quiet: bool) -> None:
+        super().__init__(out, style, widths, total, verb, quiet)
+        self.timed = False
+
     def tell(self, event: FleetEvent) -> None:
         if event.outcome is not None and not self.quiet:
             self._print(json.dumps({"version": FORMAT, **event.outcome.line()}))

@@ -15,7 +15,7 @@ from openstack_prep.cli.live import Live
 from openstack_prep.cli.progress import Lines, summary
 from openstack_prep.cli.running import display
 from openstack_prep.core.executor import Event
-from openstack_prep.core.model import Key, Observed, Resource, Result, Status
+from openstack_prep.core.model import INTERRUPT, Key, Observed, Resource, Result, Status
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.core.planner import plan_apply, plan_destroy
 from tests.unit.box import BROKEN, Box
@@ -23,6 +23,11 @@ from tests.unit.texts import contains
 
 MIB = 2**20
 IMAGE = Key("box", "image")
+
+
+@pytest.fixture(autouse=True)
+def _no_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
 
 
 class Terminal(io.StringIO):
@@ -83,6 +88,45 @@ def test_a_doubtful_answer_is_told(plan: Plan, shown: Shown) -> None:
 def test_what_looks_like_markup_is_shown_as_it_is(plan: Plan, shown: Shown) -> None:
     said = shown(lambda display: display.tell(ended(plan, "image", Status.FAILED, ValueError("[bold]x[/nope]"))))
     assert "[bold]x[/nope]" in said
+
+
+def test_an_interrupt_leaves_one_line_about_what_was_not_begun(shown: Shown) -> None:
+    plan = plan_apply("lab", [Box(name=name) for name in "abcde"], {})
+
+    def skipped(display: Lines) -> None:
+        for step in plan:
+            display.tell(Event(step, "ended", Result(step=step, status=Status.SKIPPED, cause=INTERRUPT)))
+
+    lines = [line for line in shown(skipped).splitlines() if "box/" in line]
+    assert [line.strip() for line in lines] == ["? 5 steps not begun  box/a, box/b, box/c, and 2 more"]
+
+
+def test_lines_have_the_time_in_the_log_of_a_pipeline(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    out, terminal = io.StringIO(), Terminal()
+    for each in (out, terminal):
+        with display(plan, each) as shown:
+            shown.tell(ended(plan, "image"))
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ   \+ box/image", out.getvalue())
+    assert "Z   + box/image" not in terminal.getvalue()
+
+
+def test_a_terminal_shows_what_a_run_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_apply("lab", [Box(name=name) for name in "abcde"], {Key("box", "a"): Observed(id="id-a")})
+    with display(plan, Terminal()) as live:
+        assert isinstance(live, Live)
+        (bar,) = live._steps.tasks
+        for step in plan:
+            live.tell(Event(step, "started"))
+        assert (bar.completed, bar.total) == (0, 4)
+        said = re.sub(r"\d+ s", "0 s", live._running_steps())
+        assert said == "waiting for box/a (0 s), box/b (0 s), box/c (0 s), 2 more"
+        for name in "abcd":
+            live.tell(ended(plan, name))
+        assert (bar.completed, bar.total) == (3, 4)
+        assert live._running_steps().startswith("waiting for box/e")
+        live.tell(ended(plan, "e"))
+        assert live._running_steps() == ""
 
 
 def test_lines_tell_of_long_work_now_and_then(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -394,6 +394,17 @@ def test_an_interrupt_lets_running_steps_end_and_skips_the_rest(shelf: Shelf, nu
     assert [signal.getsignal(each) for each in SIGNALS] == before
 
 
+def test_an_interrupt_is_why_dependents_of_skipped_steps_are_skipped(shelf: Shelf) -> None:
+    def interrupted_failure() -> None:
+        interrupt()
+        raise BROKEN
+
+    shelf.before["create a"] = [interrupted_failure]
+    report = apply(shelf, *(Box(name=name, on=on) for name, on in (("a", ()), ("b", ()), ("c", ("b",)), ("d", ("a",)))))
+    causes = {each.step.resource.name: each.cause for each in report.skipped}
+    assert causes == {"b": INTERRUPT, "c": INTERRUPT, "d": "box/a"}
+
+
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_second_signal_does_not_wait_for_the_running_steps(shelf: Shelf, number: signal.Signals) -> None:
     left, ended = threading.Event(), threading.Event()

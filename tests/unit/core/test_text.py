@@ -310,6 +310,21 @@ def test_a_command_in_a_result_is_never_broken_into_lines(output: str, is_whole:
     assert (len(text.result_line(result, 9, Style(width=60)).splitlines()) == 1) is is_whole
 
 
+def test_a_finished_stack_says_what_a_person_reads() -> None:
+    outputs = {
+        "api_address": "10.0.0.5",
+        "api_port": "6443",
+        "floating_address": "null",
+        "join_config": "token: x\nserver: y\n",
+        "names": '["a", "b"]',
+        "nodes": '{"a": "10.0.0.6"}',
+        "one": '["10.0.0.7"]',
+    }
+    made = Step(resource=CRATE, action=Action.CREATE)
+    line = text.result_line(Result(step=made, status=Status.DONE, observed=Observed(id="1", outputs=outputs)), 0)
+    assert line.endswith("  api_address 10.0.0.5  api_port 6443  (5 more outputs: openstack-prep show)")
+
+
 def test_numbers_and_their_words() -> None:
     assert [text.counted(each, "port") for each in (0, 1, 2)] == ["0 ports", "1 port", "2 ports"]
     steps = [Step(resource=CRATE, action=each) for each in (Action.KEEP, Action.CREATE, Action.KEEP, Action.DELETE)]
