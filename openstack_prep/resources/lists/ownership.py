@@ -60,6 +60,12 @@ def has_floating_ips(run: CloudRun, project: Resource | None) -> bool:
     return any(name_of(run.ownership, record) is not None for record in _listed(run, project, FloatingIPRecord))
 
 
+def has_flavors(run: CloudRun, _: Resource | None) -> bool:
+    """Whether any flavor of the cloud may have the ownership tag of the spec."""
+    start = f"[{run.ownership.tag}"
+    return any(start in (each.description or "") for each in queries.flavors(run))
+
+
 def has_attachments(run: CloudRun, project: Resource | None) -> bool:
     """Whether the spec has attached floating IPs of a project that it does not manage."""
     tag = attachment_tag(run.ownership)
