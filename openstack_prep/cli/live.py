@@ -56,7 +56,7 @@ class Live(LiveOutput, Lines):
         )
         self._whole = self._steps.add_task(f"{plan.purpose} {plan.spec}", total=len(plan.pending))
         self._transfers: dict[Key, Any] = {}
-        self._running: dict[Key, float] = {}
+        self._running: dict[Key, tuple[str, float]] = {}
         self._live = RichLive(console=console, transient=True, get_renderable=self._render)
 
     def _render(self) -> Group:
@@ -65,15 +65,15 @@ class Live(LiveOutput, Lines):
 
     def _running_steps(self) -> str:
         """Return what the run waits for, with the seconds since each began."""
-        now, running = time.monotonic(), list(self._running.items())  # a copy: steps begin and end in other threads
-        names = [f"{printable(str(key))} ({now - started:.0f} s)" for key, started in running[:NAMED]]
+        now, running = time.monotonic(), list(self._running.values())  # a copy: steps begin and end in other threads
+        names = [f"{printable(step)} ({now - started:.0f} s)" for step, started in running[:NAMED]]
         more = [f"{len(running) - NAMED} more"] if len(running) > NAMED else []
         return f"waiting for {', '.join([*names, *more])}" if names else ""
 
     def tell(self, event: Event) -> None:
         super().tell(event)
         if event.phase == "started":
-            self._running[event.step.key] = time.monotonic()
+            self._running[event.step.key] = str(event.step), time.monotonic()
         if event.phase == "ended":
             self._running.pop(event.step.key, None)
             if event.step.action is not Action.KEEP:

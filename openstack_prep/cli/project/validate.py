@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import SpecError
+from openstack_prep.base.key import labels
 from openstack_prep.cli.default_spec import choose_spec
 from openstack_prep.cli.output import error_data, judge_reports, print_result, report, warn
 from openstack_prep.cli.spec import read_spec
@@ -41,7 +42,7 @@ class Validated:
         return {
             "spec": self.spec.name if self.spec else None,
             "valid": self.error is None,
-            "resources": [str(each.key) for each in self.spec.resources] if self.spec else [],
+            "resources": [*labels(each.key for each in self.spec.resources).values()] if self.spec else [],
             "errors": error_data(self.error) if self.error else [],
             "warnings": [*self.spec.warnings, *self.warnings] if self.spec else [],
             "exit_code": self.error.exit_code if self.error else 0,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.key import labels
 from openstack_prep.cli.output import judge_reports, print_result, say, style_of, warn, write_html
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import carry_out, confirm_plan, name_holder, open_spec, print_warnings, run_plan
@@ -162,7 +163,8 @@ def show_spec(options: argparse.Namespace) -> int:
         return _reveal(options, found)
     for warning in RefusedSteps(cloud).recorded(found):
         warn(warning)
-    data = {str(key): text.observed_data(each) for key, each in found.items()}
+    names = labels(found)  # as plan names them
+    data = {names[key]: text.observed_data(each) for key, each in found.items()}
     print_result(options, text.observed_table(found, style_of(options, sys.stdout)), data)
     return 0
 

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import requests_mock
 
 from openstack_prep.cli.main import main
 
@@ -12,6 +14,11 @@ name: lab
 flavors:
   - {name: a, vcpu: 1}
 networks: [{name: net, mtu: big}]
+"""
+TWINS = """\
+name: lab
+project: {name: lab}
+networks: [{name: net}, {name: net, project: other}]
 """
 CONTRADICTION = """\
 name: lab
@@ -36,6 +43,29 @@ def test_it_counts_what_a_plan_lists(spec: Path, capsys: pytest.CaptureFixture[s
     assert main(["validate", "--format", "json", "spec.yaml"]) == 0
     listed = json.loads(capsys.readouterr().out)["resources"]
     assert (len(listed), "security_group_rules/nodes" in listed) == (17, True)
+
+
+@pytest.mark.parametrize(
+    "example", [TWINS, "openshift-lab", "exposures-metallb", "exposures-external-ip", "exposures-openshift"]
+)
+def test_plan_and_show_list_the_same(
+    example: str,
+    empty_cloud: requests_mock.Mocker,
+    clouds_yaml: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def run(*words: str) -> dict[str, Any]:
+        main([*words, "--format", "json", "spec.yaml"])
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    monkeypatch.setenv("OS_CLOUD", "lab")
+    assert example == TWINS or main(["example", example]) == 0
+    clouds_yaml.with_name("spec.yaml").write_text(TWINS if example == TWINS else capsys.readouterr().out)
+    listed = sorted(run("validate")["resources"])
+    assert sorted(step["resource"] for step in run("plan")["steps"]) == listed
+    assert sorted(run("show").keys() - {"version"}) == listed
 
 
 def test_a_valid_spec_needs_neither_a_cloud_nor_an_entry(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
