@@ -40,15 +40,20 @@ def do_work(options: argparse.Namespace) -> int:
     """Do the work of a command, and return its exit code."""
     _log(options)
     QUIET.set(options.quiet)
-    if getattr(options, "default_spec", False) and options.spec is None:
-        from openstack_prep.cli.default_spec import choose_spec  # reads all YAML files of the folder
-
-        options.spec = choose_spec(options.called)
+    give_default_spec(options)
     with _recorded(options) as ended:
         code = tracing.of_command(options.called, lambda: int(work_of(options.run)(options)))
         ended(code)
     sys.stdout.flush()
     return code
+
+
+def give_default_spec(options: argparse.Namespace) -> None:
+    """Choose the spec of a command that has a default and was given none; raises ConfigError."""
+    if getattr(options, "default_spec", False) and options.spec is None:
+        from openstack_prep.cli.default_spec import choose_spec  # reads all YAML files of the folder
+
+        options.spec = choose_spec(options.called)
 
 
 def work_of(run: Run) -> Callable[[argparse.Namespace], int]:

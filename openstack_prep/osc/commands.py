@@ -23,7 +23,7 @@ from openstack_prep.cli import Run
 from openstack_prep.cli.main import add_global
 from openstack_prep.cli.output import explained, fail
 from openstack_prep.cli.parser import DEFAULTS, exit_code, respell
-from openstack_prep.cli.work import log_notes, work_of
+from openstack_prep.cli.work import give_default_spec, log_notes, work_of
 from openstack_prep.cloud.translation import translate
 from openstack_prep.core import interrupts
 from openstack_prep.core.text import show
@@ -218,6 +218,7 @@ class Prep(DisplayCommandBase[Any]):
         }
         vars(parsed_args).update(given, deliver=deliver, connection=self._connection)
         try:
+            give_default_spec(parsed_args)
             self.code = work_of(parsed_args.perform)(parsed_args)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again below the result
             self.error = error

@@ -218,7 +218,8 @@ def _without_wrong_items(data: Raw, places: Iterable[Sequence[str | int]]) -> tu
             wrong.setdefault(str(section), set()).add(inner[0])
         else:
             left_out.add(str(section))
-    valid = {key: value for key, value in data.items() if str(key) not in left_out}
+    # a key that is no text, such as on, which YAML reads as true, has no section and another name in JSON
+    valid = {key: value for key, value in data.items() if isinstance(key, str) and key not in left_out}
     for section in wrong.keys() & valid.keys():
         valid[section] = [item for index, item in enumerate(data[section]) if index not in wrong[section]]
     return valid, wrong

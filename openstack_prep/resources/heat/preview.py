@@ -114,10 +114,10 @@ def not_growing(stack: HeatStack, template: Raw, values: Parameters) -> Values:
     resources = dict(template.get("resources") or {})
     for name, each in resources.items():
         if each.get("type") == GROUP:
-            count = members[name]
+            count, properties = members[name], each.get("properties") or {}  # without any, Heat says what is missing
             with contextlib.suppress(Unknown):  # ``_with_members`` handles this
-                count = min(count, values.number((each.get("properties") or {}).get("count"), 1))
-            resources[name] = {**each, "properties": {**each["properties"], "count": count}}
+                count = min(count, values.number(properties.get("count"), 1))
+            resources[name] = {**each, "properties": {**properties, "count": count}}
     return {**template, "resources": resources}
 
 
@@ -145,7 +145,8 @@ def _with_members(
         if removed or overwrites or not_sized:
             count = values.number(properties.get("count"), 1)
     except Unknown:
-        return [*found, Effect(MAYBE, name, GROUP)] if changes.changed(name) & SIZED_BY else found
+        is_doubtful = made and changes.changed(name) & SIZED_BY  # a group without members has none to replace
+        return [*found, Effect(MAYBE, name, GROUP)] if is_doubtful else found
     if not (removed or overwrites or not_sized):  # the preview shows all of it
         return found
     names = _members_after(members.keys(), removed, count, overwrites=overwrites)

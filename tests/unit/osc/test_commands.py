@@ -134,6 +134,8 @@ def test_a_plan_as_rows_and_as_values(client: Client, flavors: Flavors, services
     )
     assert (said.code, said.out) == (2, "flavor/master\nflavor/worker\n")
     assert "vcpus 4" in client("--os-cloud", "lab", "prep", "plan", "spec.yaml").out
+    for default in ("plan", "show"):  # the only spec of the folder
+        assert client("--os-cloud", "lab", "prep", default).code == 0
 
 
 def test_apply_show_and_destroy(client: Client, flavors: Flavors) -> None:

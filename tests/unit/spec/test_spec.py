@@ -719,3 +719,12 @@ def test_values_of_variables_are_read_by_the_same_rule(load: Load, tmp_path: Pat
     with pytest.raises(InvalidValue):
         typed("022", "integer", parse=True)
     assert typed("22", "integer", parse=True) == 22
+
+
+@pytest.mark.parametrize("key", ["on", "yes", "~", "1"])
+def test_a_key_that_is_no_text_is_unknown(tmp_path: Path, key: str) -> None:
+    """YAML reads on and yes as true, and ~ as null."""
+    (tmp_path / "spec.yaml").write_text(f"name: lab\n{key}: push\nnetworks: [{{name: net}}]\n")
+    with pytest.raises(SpecError) as refused:
+        load_spec(tmp_path / "spec.yaml")
+    assert [each.code for each in refused.value.mistakes] == ["spec.unknown-key"]

@@ -169,6 +169,12 @@ def test_groups_that_shrink_are_previewed_so(stack: HeatStack) -> None:
     assert [asked[name]["properties"]["count"] for name in ("nodes", "agents")] == [1, 2]
 
 
+@pytest.mark.parametrize("empty", [{}, {"properties": None}])
+def test_a_group_without_properties_is_left_to_heat(stack: HeatStack, empty: dict[str, Any]) -> None:
+    template = {"resources": {"new": {"type": GROUP} | empty}}
+    assert not_growing(stack, template, Parameters({}, {}))["resources"]["new"]["properties"] == {"count": 0}
+
+
 @pytest.mark.parametrize(
     ("properties", "verb"),
     [
