@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from openstack_prep.base.codes import Code
@@ -257,6 +257,10 @@ def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Ite
         for fault in document_faults(written, schema, minor):
             yield StackFault("", f"{dotted(fault.steps)} beside {parameter}: {fault.what}", fault.fix, fault.code)
         config = declared.get(parameter)
+        if isinstance(config, Sequence) and not isinstance(config, str):  # valid JSON for Heat, and no config.yaml
+            yield StackFault(
+                parameter, f"{parameter} is a list", "write keys of config.yaml with values", Code.CLUSTER_STACK
+            )
         if not isinstance(config, Mapping):  # another type, which the stack reports, or JSON as text
             continue
         names = [name for name in SAME if _parameter(name) in declared]

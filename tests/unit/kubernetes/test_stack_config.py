@@ -91,6 +91,17 @@ def test_taints_of_a_stack_without_a_cluster(
     assert [each.startswith(str(warning)) for each in warned([stack])] == [True] * bool(warning)
 
 
+def test_a_list_is_no_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(inputs, "read_package", read_template)
+    (stack,) = yaml.safe_load(SPEC)["stacks"]
+    stack |= {"template": "shipped:rke2-cluster.yaml", "parameters": stack["parameters"] | {"pool1_config": ["a"]}}
+    Path("spec.yaml").write_text(yaml.safe_dump({"name": "lab", "stacks": [stack]}))
+    with pytest.raises(SpecError) as refused:
+        refuse_mistakes(load_spec("spec.yaml"))
+    assert [each.code for each in refused.value.mistakes] == ["cluster.stack"]
+
+
 def warned(stacks: list[dict[str, object]]) -> list[str]:
     """Return the warnings about stacks, without those about missing tokens."""
     Path("spec.yaml").write_text(yaml.safe_dump({"name": "lab", "stacks": stacks}))
