@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 
@@ -80,6 +81,25 @@ def test_without_the_script_all_is_there(browser: Browser, report: Path) -> None
     assert page.locator(".item").count() > 20
     page.locator("details.item summary").first.click()
     assert page.locator("details.item[open] table").count() == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_accessible(browser: Browser, report: Path, scheme: str) -> None:
+    """By axe-core, with everything open and a filter off."""
+    page = open_page(browser, report, scheme).page
+    page.click("#open")
+    page.click(".chip.update")
+    found = Axe().run(page).response["violations"]
+    assert [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in found] == []
+
+
+def test_a_picture_is_scrolled_by_keyboard(browser: Browser, report: Path) -> None:
+    page = open_page(browser, report).page
+    page.set_viewport_size({"width": 400, "height": 800})
+    drawing = page.locator(".drawing").first
+    drawing.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("each => each.scrollLeft > 0", arg=drawing.element_handle())
 
 
 def test_dark_and_light(browser: Browser, report: Path) -> None:
