@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake
+from openstack_prep.base.raw import Raw
 from openstack_prep.core.model import Action, Key, Step
 from openstack_prep.core.resource import NeedsQuota, supports
 from openstack_prep.core.twin import Twin
@@ -93,17 +94,12 @@ def _read(
                 yield name, quota._replace(limit=declared.get(name, quota.limit))
 
 
-def _answer(run: CloudRun, owner: Project | None, store: Store) -> Mapping[str, object]:
+def _answer(run: CloudRun, owner: Project | None, store: Store) -> Raw:
     """Return the quotas of a project in the service's own names; of a new project, the defaults."""
     project_id = run.find_project_id(owner)
-    if project_id is not None:
-        return quota_stores.read_usage(run, store, project_id)
-
-    def defaults() -> Mapping[str, object]:
-        limits = store.service(run.admin).get(store.defaults.format(run.admin.project_id))[store.envelope]
-        return {name: {"limit": limit, "in_use": 0} for name, limit in limits.items() if isinstance(limit, int)}
-
-    return run.read_once((_answer, store.type), defaults)
+    if project_id is None:
+        return quota_stores.read_defaults(run, store)
+    return quota_stores.read_usage(run, store, project_id)
 
 
 def _shortage(

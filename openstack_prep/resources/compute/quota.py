@@ -20,9 +20,12 @@ from openstack_prep.core.model import Change, Observed, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.resource import Untagged
 from openstack_prep.resources.compute import quota_stores
-from openstack_prep.resources.compute.quota_stores import BLOCK_STORAGE, STORES, Store
+from openstack_prep.resources.compute.quota_stores import BLOCK_STORAGE, COMPUTE, STORES, Store
 from openstack_prep.resources.identity.in_project import CURRENT, InProject
 from openstack_prep.resources.lists import queries
+
+SINCE = {"router_routes": "2026.2"}
+"""Releases of OpenStack that have brought quotas: neutron 29.0.0, extensions/extraroute.py."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,18 +175,35 @@ class Quota(InProject, Untagged):
         return Observed(id=project_id, values=values, ours=ours, record=Usage(used), doubt=doubt)
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
-        if observed is None:  # Cinder reports no usage of a project that does not exist yet
-            for name in sorted(self.volume_types.keys() - queries.volume_types(run) if self.volume_types else ()):
-                fix = suggest(name, queries.volume_types(run), "have it created, or correct the name")
-                yield self.mistake(f"volume type {name} does not exist", fix)
+        missing = self._missing(run, observed)
+        yield from dict.fromkeys(self._no_quota(run, name) for name in missing)
+        if observed is None:
             return
-        for name, limit in self.desired().items():
-            used = observed.record_as(Usage).used.get(name)
-            if used is None:
-                yield self.mistake(f"no service has a quota {name}", "remove it, or correct the volume type")
-            elif limit != -1 and limit < used and observed.values.get(name) != limit:
+        for name, used in observed.record_as(Usage).used.items():
+            limit = self.desired()[name]
+            if limit != -1 and limit < used and observed.values.get(name) != limit:
                 what = f"{name}: {limit} is below the current usage of {used}"
                 yield self.mistake(what, "free some of it, or raise the value", Code.QUOTA_SHORT)
+
+    def _missing(self, run: CloudRun, observed: Observed | None) -> list[str]:
+        """Return the declared quotas that no service of the cloud has.
+
+        Those of Neutron depend on its release and plugins: it refuses a request that names another one, and sets none
+        of them (neutron 29.0.0, extensions/quotasv2.py, update). Those of volume types are the types' own: Cinder keeps
+        others without a word (cinder 29.0.0, api/contrib/quotas.py, update). A new project is compared with defaults.
+        """
+        if observed:
+            return [name for name in self.desired() if name not in observed.record_as(Usage).used]
+        optional = self.desired().keys() - COMPUTE.names.keys() - BLOCK_STORAGE.names.keys()
+        return [name for name in self.desired() if name in optional and not quota_stores.has_quota(run, name)]
+
+    def _no_quota(self, run: CloudRun, name: str) -> Mistake:
+        if hasattr(self, name):
+            since = f"; only OpenStack {SINCE[name]} and later has it" if name in SINCE else ""
+            return self.mistake(f"no service of this cloud has a quota {name}", f"remove it{since}")
+        volume_type = name.partition("_")[2]
+        fix = suggest(volume_type, queries.volume_types(run), "have it created, or correct the name")
+        return self.mistake(f"volume type {volume_type} does not exist", fix)
 
     def deleted_ids(self, observed: Observed) -> frozenset[str]:
         return frozenset()  # the id is that of the project, which stays

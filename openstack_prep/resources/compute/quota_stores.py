@@ -140,6 +140,21 @@ def read_usage(run: CloudRun, store: Store, project_id: str) -> Raw:
     return run.read_once((read_usage, store.type, project_id), lambda: read(run.admin, store, project_id))
 
 
+def read_defaults(run: CloudRun, store: Store) -> Raw:
+    """Return the quotas of a new project of one service, as ``read`` does, requested once per run."""
+
+    def read_once() -> Raw:
+        limits = store.service(run.admin).get(store.defaults.format(run.admin.project_id))[store.envelope]
+        return {name: {"limit": limit, "in_use": 0} for name, limit in limits.items() if isinstance(limit, int)}
+
+    return run.read_once((read_defaults, store.type), read_once)
+
+
+def has_quota(run: CloudRun, name: str) -> bool:
+    """Whether the service of a quota has it, by the quotas of a new project."""
+    return quota_usage(name, read_defaults(run, store_of(name))) is not None
+
+
 def quota_usage(name: str, answer: Raw) -> QuotaUsage | None:
     """Return one quota by its name in a spec, out of the result of ``read``; None if the service has no such quota."""
     theirs = answer.get(store_of(name).names.get(name, name))

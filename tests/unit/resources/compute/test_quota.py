@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -98,21 +99,27 @@ def test_unlimited_is_never_below_usage(run: CloudRun, limits: requests_mock.Moc
     assert not plan(run, Quota(cores=-1)).refusals
 
 
-def test_a_quota_nobody_has_is_refused(run: CloudRun, limits: requests_mock.Mocker, wording: Wording) -> None:
-    quota = Quota(volume_types={"no-such": VolumeTypeQuota(volumes=1)})
-    wording(str(plan(run, quota).refusals[0]))
-
-
-def test_an_absent_volume_type_is_refused_before_the_project_exists(
-    run: CloudRun, limits: requests_mock.Mocker, wording: Wording
+@pytest.mark.parametrize("exists", [False, True])
+def test_quotas_that_the_cloud_lacks_are_refused(
+    run: CloudRun, limits: requests_mock.Mocker, wording: Wording, exists: bool
 ) -> None:
+    """Neutron would refuse all others with them, and of a new project only its defaults are known."""
     limits.get(f"{ENDPOINTS['identity']}/projects", json={"projects": []})
+    limits.get(f"{NEUTRON}/quotas/{PROJECT}/default", json={"quota": {"network": 100}})
     limits.get(f"{CINDER}/types", json={"volume_types": [{"name": "ssd", "id": "t1"}]})
-    wanted = {"ssd": VolumeTypeQuota(volumes=1), "no-such": VolumeTypeQuota(volumes=1)}
-    project = Project(name="new")
-    observed, mistakes = observation.examine(run, [project, Quota(project="new", volume_types=wanted)])
-    assert {key.kind for key in observed} == {"domain"}
-    wording([each.what for each in mistakes])
+    limits.get(f"{CINDER}/os-quota-sets/{PROJECT}/defaults", json={"quota_set": {"id": PROJECT, "gigabytes_ssd": -1}})
+    types = {"ssd": VolumeTypeQuota(gigabytes=1000), "no-such": VolumeTypeQuota(gigabytes=1, volumes=1)}
+    quota = Quota(cores=100, networks=100, router_routes=50, trunks=5, volume_types=types)
+    wanted = [quota] if exists else [Project(name="new"), replace(quota, project="new")]
+    _, mistakes = observation.examine(run, wanted)
+    wording([(each.what, each.fix) for each in mistakes])
+
+
+def test_quotas_that_all_clouds_have_are_not_asked_for(run: CloudRun, limits: requests_mock.Mocker) -> None:
+    limits.get(f"{ENDPOINTS['identity']}/projects", json={"projects": []})
+    _, mistakes = observation.examine(run, [Project(name="new"), Quota(project="new", cores=1, volumes=1)])
+    assert mistakes == []
+    assert [each for each in sent(limits) if "quota" in each] == []
 
 
 def test_equal_limits_are_kept(run: CloudRun, limits: requests_mock.Mocker) -> None:
