@@ -3,6 +3,7 @@
 One private file per step, ``refused-DIGEST.json`` beside the log of requests (``reports/last_run.py``), written when
 the step fails, so that a killed run leaves it as well, and deleted when a run has found the step done. The name is a
 digest of the cloud, of who acts with which roles, and of the resource; of two runs at once the last one writes it.
+The others stay until they are old: many targets of a fleet may be refused, and say nothing about other specs.
 
 A record stands while the step would send the same again: while the spec declares the same fields of the resource and of
 what it needs, and one of the fields that were sent is still to be sent. What each plan compares itself is not recorded:
@@ -15,13 +16,23 @@ import contextlib
 import hashlib
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openstack_prep.base import state_folder
-from openstack_prep.base.errors import CloudError, LoginBlocked, NotFound, Overtaken, PrepError, QuotaExceeded
+from openstack_prep.base.errors import (
+    CloudError,
+    LoginBlocked,
+    NotFound,
+    Overtaken,
+    PrepError,
+    QuotaExceeded,
+    is_transient,
+)
 from openstack_prep.base.private_file import make_private_folder, write_private
 from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.model import Action, Key, Resource, Result, Status, Step
@@ -34,10 +45,8 @@ if TYPE_CHECKING:
     from openstack_prep.core.plan import Plan
 
 PATTERN = "refused-*.json"
-KEPT = 100
-"""Records; the oldest are deleted."""
-PASSING = (401, 408, 412, 429)
-"""Answers that say nothing about what was sent: a login, too slow, changed by others since, too many requests."""
+MOST_AGE = timedelta(days=90)
+"""Older records are deleted."""
 _log = logging.getLogger(__name__)
 
 
@@ -53,12 +62,6 @@ class RefusedSteps:
             self._identity = [own.auth_url, own.region, *who]
             with contextlib.suppress(OSError, RuntimeError):  # nothing is kept where no folder can be
                 self._names = {each.name for each in state_folder.folder().glob(PATTERN)}
-
-    def recorded(self, keys: Iterable[Key]) -> Iterator[str]:
-        """Yield what was refused of some resources, with the file that says so."""
-        for key in keys if self._names else ():
-            if found := self._read(key):
-                yield _sentence(key, found, self._path(key))
 
     def standing(self, plan: Plan) -> Iterator[str]:
         """Yield what a plan would send again, unless it refuses the step itself."""
@@ -97,9 +100,10 @@ class RefusedSteps:
         }
         make_private_folder(path.parent)
         write_private(path, json.dumps(data, indent=1))
-        by_age = sorted(path.parent.glob(PATTERN), key=lambda each: each.stat().st_mtime)
-        for old in by_age[:-KEPT]:
-            old.unlink(missing_ok=True)
+        for record in path.parent.glob(PATTERN):
+            with contextlib.suppress(FileNotFoundError):  # a run beside this one deletes them, too
+                if record.stat().st_mtime < time.time() - MOST_AGE.total_seconds():
+                    record.unlink()
 
     def _path(self, key: Key) -> Path:
         digest = _digest([*self._identity, key.kind, key.name, *key.scope])
@@ -112,7 +116,7 @@ class RefusedSteps:
         try:
             found = json.loads(path.read_text())
             datetime.fromisoformat(found["refused"])
-            return {name: found[name] for name in ("refused", "reason", "fields", "declared")}
+            return {name: found[name] for name in ("refused", "status", "reason", "fields", "declared")}
         except FileNotFoundError:  # a run beside this one has done the step
             return None
         except (OSError, ValueError, TypeError, KeyError) as error:
@@ -125,7 +129,10 @@ def _is_recorded(step: Step) -> bool:
 
 
 def _is_refusal(result: Result) -> bool:
-    """Whether a service has refused what the spec declares, for a reason that no plan reads from the cloud."""
+    """Whether a service has refused what the spec declares, for a reason that no plan reads from the cloud.
+
+    Transient answers say nothing about what was sent, except conflicts: those that no retry has ended mostly last.
+    """
     error = result.error
     if not isinstance(error, CloudError) or error.status is None or not _is_recorded(result.step):
         return False
@@ -133,7 +140,9 @@ def _is_refusal(result: Result) -> bool:
         return False
     if isinstance(error, QuotaExceeded) and supports(result.step.resource, NeedsQuota):
         return False
-    return error.status in range(400, 500) and error.status not in PASSING
+    if error.status == HTTPStatus.UNAUTHORIZED or (is_transient(error) and error.status != HTTPStatus.CONFLICT):
+        return False
+    return error.status in range(400, 500)
 
 
 def _fields(step: Step) -> frozenset[str]:
@@ -159,4 +168,5 @@ def _digest(value: object) -> str:
 
 def _sentence(key: Key, found: Mapping[str, Any], path: Path) -> str:
     when = datetime.fromisoformat(found["refused"]).astimezone()
-    return f"{key}: was refused on {when:%Y-%m-%d %H:%M}: {found['reason']}; apply tries it again (recorded in {path})"
+    reason = found["reason"] + ("; that may have passed since" if found["status"] == HTTPStatus.CONFLICT else "")
+    return f"{key}: was refused on {when:%Y-%m-%d %H:%M}: {reason}; apply tries it again (recorded in {path})"

@@ -18,7 +18,6 @@ from openstack_prep.cli.spec import no_garbage
 from openstack_prep.core import text
 from openstack_prep.spec.targets import limit_to, limit_to_dependents
 from openstack_prep.verbs import api, rights
-from openstack_prep.verbs.refused_steps import RefusedSteps
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -161,8 +160,6 @@ def show_spec(options: argparse.Namespace) -> int:
         found = api.show(cloud, spec, jobs=options.jobs)
     if options.reveal is not None:
         return _reveal(options, found)
-    for warning in RefusedSteps(cloud).recorded(found):
-        warn(warning)
     names = labels(found)  # as plan names them
     data = {names[key]: text.observed_data(each) for key, each in found.items()}
     print_result(options, text.observed_table(found, style_of(options, sys.stdout)), data)

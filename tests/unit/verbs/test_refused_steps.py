@@ -20,7 +20,7 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
-from openstack_prep.verbs.refused_steps import KEPT, RefusedSteps
+from openstack_prep.verbs.refused_steps import MOST_AGE, RefusedSteps
 from tests.unit.conftest import connection
 
 LAB = Project(name="lab")
@@ -75,6 +75,9 @@ def test_a_record_stands_for_what_was_sent_alone(cloud: Cloud) -> None:
         (LoginBlocked("locked", status=401), False),
         (Overtaken("by another run", retryable=True), False),
         (CloudError("slower", status=429, retryable=True), False),
+        (CloudError("too many requests", status=413, retryable=True), False),
+        (CloudError("too large", status=413), True),
+        (CloudError("no service, but a proxy", status=404, retryable=True), False),
         (CloudError("broken", status=500, retryable=True), False),
         (CloudError("no answer"), False),
         (ValueError("ours"), False),
@@ -107,16 +110,30 @@ def test_a_record_has_no_secret(cloud: Cloud, state: Path) -> None:
     assert json.loads(record.read_text())["reason"] == str(REFUSED)
 
 
-def test_the_oldest_records_are_deleted(cloud: Cloud, state: Path) -> None:
-    networks = [replace(NET, name=f"n{number}") for number in range(KEPT + 2)]
+def test_old_records_are_deleted(cloud: Cloud, state: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Those of others stay, however many targets of a fleet are refused, and whoever else deletes records."""
+    networks = [replace(NET, name=f"n{number}") for number in range(120)]
     plan = planned(LAB, *networks)
-    for number, each in enumerate(networks):
+    for each in networks:
         RefusedSteps(cloud).note(ended(plan, each.name, REFUSED), plan)
-        newest = max(state.iterdir(), key=lambda path: path.stat().st_mtime_ns)
-        os.utime(newest, (number, number))
+    assert named(cloud, LAB, networks[0])
+    (old,) = (path for path in state.iterdir() if json.loads(path.read_text())["resource"] == networks[0].key.qualified)
+    long_ago = old.stat().st_mtime - MOST_AGE.total_seconds()
+    os.utime(old, (long_ago, long_ago))
+    (state / "refused-gone.json").symlink_to("gone")  # as if another run deleted it between list and look
+    RefusedSteps(cloud).note(ended(plan, "n1", REFUSED), plan)
+    assert caplog.records == []
     assert not named(cloud, LAB, networks[0])
-    assert named(cloud, LAB, networks[-1])
-    assert len([*state.iterdir()]) == KEPT
+    assert all(named(cloud, LAB, each) for each in networks[1:])
+
+
+def test_a_conflict_is_named_with_a_doubt(cloud: Cloud) -> None:
+    plan = planned(LAB, NET)
+    sentences: list[str] = []
+    for status in (400, 403, 409):
+        RefusedSteps(cloud).note(ended(plan, "n", CloudError("no", status=status)), plan)
+        sentences += RefusedSteps(cloud).standing(plan)
+    assert len(sentences[0]) == len(sentences[1]) < len(sentences[2])
 
 
 def test_nothing_is_recorded_when_it_is_off(cloud: Cloud, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
