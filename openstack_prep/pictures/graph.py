@@ -6,7 +6,7 @@ Edges that follow from others are left out. Sources: Mermaid 11, "Flowcharts" (q
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from openstack_prep.base.key import Key, labels
@@ -41,10 +41,12 @@ class Graph:
     actions: Mapping[int, Action]
 
     @classmethod
-    def of(cls, resources: Sequence[Resource], plan: Plan | None = None, kinds: Collection[str] = ()) -> Graph:
+    def of(
+        cls, resources: Sequence[Resource], plan: Plan | None = None, shown: Callable[[Key], bool] | None = None
+    ) -> Graph:
         """Return the graph of resolved resources; of a plan also what it deletes.  Raises SpecError for a cycle.
 
-        ``kinds`` are those to show, if not all: what they need of each other through others is an edge.
+        ``shown`` chooses, if not all: what these need of each other through others is an edge.
         """
         groups = planner.dependencies(resources, creating=False)
         ordered = planner.in_order(resources, groups)
@@ -52,8 +54,8 @@ class Graph:
         keys = [each.key for each in ordered]
         found = {step.key: step.action for step in plan.steps} if plan else {}
         keys += [key for key in found if key not in edges]
-        if kinds:
-            keys = [key for key in keys if key.kind in kinds]
+        if shown:
+            keys = [*filter(shown, keys)]
             found = {key: found[key] for key in keys if key in found}
             edges = {key: frozenset(_all_needs(key, edges).intersection(keys)) for key in keys if key in edges}
         place = {key: index for index, key in enumerate(keys)}

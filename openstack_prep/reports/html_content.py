@@ -177,9 +177,20 @@ def of_plan(plan: Plan) -> Iterator[Picture]:
         yield _drawn("What needs what", lambda: _graph(plan))
 
 
+MOST_DRAWN = 60
+"""Resources of a graph that a person can read; of a larger plan only what changes is drawn."""
+
+
 def _graph(plan: Plan) -> Picture:
-    graph = Graph.of([step.resource for step in plan.steps], plan)
-    return Picture(title="What needs what", svg=graph_drawing.draw(graph, "What needs what", embedded=True))
+    title, changed = "What needs what", {step.key for step in plan.pending}
+    is_large = len(plan.steps) > MOST_DRAWN
+    note = f"The {len(plan.steps) - len(changed)} resources that stay unchanged are not drawn." if is_large else ""
+    if is_large and not 0 < len(changed) <= MOST_DRAWN:
+        part = "openstack-prep graph --plan --target KIND/NAME draws one and what it needs"
+        return Picture(title=title, note=f"{len(plan.steps)} resources are too many for one picture; {part}.")
+    shown = changed.__contains__ if is_large else None
+    graph = Graph.of([step.resource for step in plan.steps], plan, shown)
+    return Picture(title=title, note=note, svg=graph_drawing.draw(graph, title, embedded=True))
 
 
 def of_topology(look: Callable[[], Topology]) -> Picture:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.key import Key
 from openstack_prep.base.style import visible
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import open_spec
@@ -33,7 +35,7 @@ def _of_spec(options: argparse.Namespace) -> Graph:
     spec = read_spec(options, options.spec, needs_secrets=False)
     refuse_mistakes(spec)
     spec = limit_to(spec, options.target) if options.target else spec
-    return Graph.of(resolve_spec(spec, NoCloud.as_cloud(), for_apply=False).chosen, kinds=options.kind)
+    return Graph.of(resolve_spec(spec, NoCloud.as_cloud(), for_apply=False).chosen, shown=_of_kinds(options))
 
 
 def _of_plan(options: argparse.Namespace) -> Graph:
@@ -41,4 +43,8 @@ def _of_plan(options: argparse.Namespace) -> Graph:
     spec = limit_to(spec, options.target) if options.target else spec
     with reading(options):
         plan = api.plan(cloud, spec, jobs=options.jobs)
-    return Graph.of([step.resource for step in plan.steps], plan, options.kind)
+    return Graph.of([step.resource for step in plan.steps], plan, _of_kinds(options))
+
+
+def _of_kinds(options: argparse.Namespace) -> Callable[[Key], bool] | None:
+    return (lambda key: key.kind in options.kind) if options.kind else None

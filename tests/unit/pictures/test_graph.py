@@ -41,7 +41,7 @@ def test_each_needs_what_it_refers_to_and_no_more() -> None:
 
 
 def test_kinds_need_one_another_through_others(plan: Plan) -> None:
-    graph = Graph.of([ROUTER, SUBNET, NET], plan, kinds=["router", "network"])
+    graph = Graph.of([ROUTER, SUBNET, NET], plan, lambda key: key.kind in ("router", "network"))
     assert [each.partition("/")[0] for each in graph.names] == ["network", "router", "network"]
     assert graph.needs == ((1, 0),)
     assert graph.actions == {0: Action.KEEP, 1: Action.UPDATE, 2: Action.DELETE}

@@ -19,8 +19,9 @@ import requests_mock
 from openstack_prep.base.errors import CloudError, ConfigError
 from openstack_prep.cli.main import main
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import Action, Result, Status
+from openstack_prep.core.model import Action, Observed, Result, Status
 from openstack_prep.core.plan import Report
+from openstack_prep.core.planner import plan_apply
 from openstack_prep.pictures.svg import style_sheet
 from openstack_prep.pictures.topology.elements import Topology
 from openstack_prep.reports import files, html, html_content
@@ -28,6 +29,7 @@ from openstack_prep.reports.html import Item, Page, PageSection, Picture
 from openstack_prep.reports.html_content import page_of_run
 from openstack_prep.spec import load_spec
 from openstack_prep.verbs import api
+from tests.unit.box import Box
 from tests.unit.conftest import ENDPOINTS, connection, failure
 from tests.unit.texts import Wording, contains
 
@@ -142,6 +144,16 @@ def test_what_a_plan_says(stored: Callable[[str, str], None]) -> None:
     }
     sections = list(html_content.plan_sections(plan_data(refusals=[refusal], warnings=["old release"])))
     stored("../reports/data/plan.txt", "\n".join(Reader(page(sections=sections).html()).texts))
+
+
+@pytest.mark.parametrize(("changed", "drawn"), [(10, 10), (0, 0), (170, 0)])
+def test_of_a_large_plan_only_changes_are_drawn(changed: int, drawn: int) -> None:
+    boxes = [Box(name=str(each)) for each in range(182)]
+    plan = plan_apply("lab", boxes, {each.key: Observed(id=each.name) for each in boxes[changed:]})
+    (picture,) = html_content.of_plan(plan)
+    assert picture.svg.count('class="create"') - bool(drawn) == drawn  # one is in the legend
+    assert picture.svg.count('class="keep"') == 0
+    assert picture.note
 
 
 def test_prune_is_only_named_for_what_it_deletes() -> None:
