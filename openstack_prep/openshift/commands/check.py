@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     paths = [find_file(each, CONFIG.name) for each in options.paths]
     if not options.release:
         _refuse_missing(paths)
-    installer = options.installer or find_installer(paths[0])
+    installer = options.installer or find_installer(paths[0], options.release)
     release = options.release or ask_release(installer)
     if options.offline:
         return _check_files(options, paths, release)

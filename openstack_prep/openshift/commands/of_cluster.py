@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.cli.output import say, warn
 from openstack_prep.cli.running import connect_chosen
@@ -25,25 +26,32 @@ if TYPE_CHECKING:
 INSTALLER = "openshift-install"
 
 
-def find_installer(path: Path) -> Path | None:
+def find_installer(path: Path, release: str | None = None) -> Path | None:
     """Return the installer in the file's folder, in the one around it, or on PATH.
 
-    Nobody has named the first two, so one that another user can have put there, as into /tmp, is not run.
+    Nobody has named the first two, so one that another user can have put there, as into /tmp, is not run; nor is one
+    further away in its place, because its release may differ.  Raises ConfigError for it, unless ``release`` is given.
     """
     folder = Path(os.path.realpath(path)).parent
-    near = [each for each in (folder / INSTALLER, folder.parent / INSTALLER) if each.is_file()]
-    for each in filter(_is_of_others, near):
-        warn(f"{each} is not run, because another user can change it; name it by --installer if you trust it")
-    found = next((each for each in near if not _is_of_others(each)), None) or shutil.which(INSTALLER)
-    return Path(found) if found else None
+    near = next((each for each in (folder / INSTALLER, folder.parent / INSTALLER) if os.path.isfile(each)), None)
+    if near is None:
+        return Path(found) if (found := shutil.which(INSTALLER)) else None
+    if not _is_of_others(near):
+        return near
+    what = f"{near} is not run, because another user can change it"
+    if release is None:
+        raise ConfigError(f"{what}; give --release RELEASE, or --installer {shell.quote(str(near))} if you trust it")
+    warn(f"{what}; name it by --installer if you trust it")
+    return None
 
 
 def _is_of_others(program: Path) -> bool:
-    """Whether a user other than this one and root can change a file, or replace it in its folder.
+    """Whether a user other than this one and root can change a file, or replace it or a link to it in its folder.
 
     The own group does not count: where each user has one, it may write everywhere (umask 002).
     """
-    for each in (program, program.parent):
+    target = Path(os.path.realpath(program))
+    for each in {program.parent, target, target.parent}:
         found = each.stat()
         others = stat.S_IWOTH | (stat.S_IWGRP if found.st_gid != os.getegid() else 0)
         is_writable = found.st_mode & others and not found.st_mode & stat.S_ISVTX
