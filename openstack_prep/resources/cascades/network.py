@@ -20,6 +20,7 @@ from openstack_prep.resources.cascades.row import (
     sees_everything,
 )
 from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.cloud_provider_names import is_rule_of_service
 from openstack_prep.resources.lists.neutron_records import (
     AUTOMATIC,
     GroupRecord,
@@ -76,8 +77,11 @@ def _rules_within(deletions: Deletions) -> Iterator[Dependent]:
 
 
 def _is_elsewhere(deletions: Deletions, raw: Raw) -> bool:
-    """Whether a rule is in a group that stays and is not the one that it admits."""
-    return raw["security_group_id"] not in deletions.going | {raw["remote_group_id"]}
+    """Whether a rule is in a group that stays and is not the one that it admits, and somebody may miss it."""
+    if raw["security_group_id"] in deletions.going | {raw["remote_group_id"]}:
+        return False
+    group = deletions.by_id[raw["remote_group_id"]].observed.record_as(GroupRecord)
+    return raw["project_id"] != group.project_id or not is_rule_of_service(RuleRecord.read(raw), group)
 
 
 def _group_text(run: CloudRun, raw: Raw) -> str:

@@ -16,7 +16,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks import cleanup
 from openstack_prep.hooks.cleanup import plan_cleanup
 from openstack_prep.openshift import leftover
-from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, port_row, sent, token
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, failure, port_row, sent, token
 from tests.unit.hooks.test_cleanup import CINDER, ID, NEUTRON, Lists, floating, there
 from tests.unit.resources.lists.test_cloud_provider_names import CSI, made
 
@@ -142,6 +142,44 @@ def test_the_requests_that_delete_it(octavia: Lists, services: requests_mock.Moc
 def test_a_cluster_whose_machines_run_is_refused(octavia: Lists) -> None:
     found = refusals(LONGER)
     assert re.search(r"load_balancer/kube_service_prod_eu_default_web: .* 10\.0\.0\.11: server prod-eu-worker-0", found)
+
+
+RULE_OF_SERVICE: dict[str, Any] = {
+    "id": "r",
+    "project_id": ADMIN_PROJECT,
+    "security_group_id": "nodes",
+    "remote_group_id": "g-prod",
+    "direction": "ingress",
+    "ethertype": "IPv4",
+    "protocol": "tcp",
+    "port_range_min": 31080,
+    "port_range_max": 31080,
+    "remote_ip_prefix": None,
+}
+"""What the provider within Kubernetes adds to the group of the nodes, which stays."""
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_lost"),
+    [
+        ({}, False),
+        ({"project_id": "another"}, True),
+        ({"description": "monitoring"}, True),
+        ({"port_range_min": 30000, "port_range_max": 32767}, True),
+        ({"direction": "egress"}, True),
+    ],
+)
+def test_the_rules_of_its_own_services_are_no_loss(
+    fields: dict[str, Any], is_lost: bool, octavia: Lists, services: requests_mock.Mocker
+) -> None:
+    octavia["security_groups"][0]["project_id"] = ADMIN_PROJECT
+    there_is = {"security_group_rules": [RULE_OF_SERVICE | fields]}
+    services.get(re.compile(f"^{NEUTRON}/security-group-rules.*remote_group_id=g-prod"), json=there_is)
+    services.get(f"{IDENTITY}/projects/{ADMIN_PROJECT}", json={"project": {"id": ADMIN_PROJECT, "name": "lab"}})
+    services.get(f"{IDENTITY}/projects/another", **failure(403))
+    services.get(f"{NEUTRON}/security-groups/nodes", json={"security_group": {"id": "nodes", "name": "nodes"}})
+    found, _ = plan_cleanup(Cloud(connection()), CLUSTER, installer=False)
+    assert bool(found.refusals) is is_lost
 
 
 @pytest.mark.parametrize("subnet", ["sub-prod", None])
