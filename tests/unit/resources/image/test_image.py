@@ -20,6 +20,7 @@ from openstack_prep.resources.image.glance import CONVERTED, ID, NAME, PACKED, S
 from openstack_prep.resources.image.image import Image
 from tests.unit.conftest import ENDPOINTS
 from tests.unit.resources.glance import GLANCE, NEW, OLD, SEAL, Glance, apply, plan, settle, sha256
+from tests.unit.texts import contains
 
 NOVA = ENDPOINTS["compute"]
 
@@ -282,6 +283,15 @@ def test_a_community_image_of_others_is_never_meant(run: CloudRun, glance: Glanc
     if not fields:
         (found,) = Image.find(run.fresh(), [Image(name="cirros")]).values()
         assert found.id == "i2"
+
+
+@pytest.mark.parametrize("visibility", ["community", "shared"])
+def test_an_image_of_others_that_was_passed_over_is_named(run: CloudRun, glance: Glance, visibility: str) -> None:
+    glance.image("cirros", NEW, owner="operator", visibility=visibility)
+    with pytest.raises(PlanRefused) as refused:
+        apply(run, Image(name="cirros"))
+    (mistake,) = refused.value.mistakes
+    assert contains(mistake.what, "i1", visibility)
 
 
 def test_a_missing_file_is_a_mistake(run: CloudRun, glance: Glance) -> None:
