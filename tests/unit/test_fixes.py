@@ -170,8 +170,8 @@ COMMANDS = ("openstack ", "openstack-prep ", "kubectl ", "oc ", "curl ", "openss
 PACKAGE = TESTS.parent / "openstack_prep"
 PLACEHOLDER = re.compile(r"\b(?:[A-Z]+_OF_\w*|[A-Z][A-Z-]+[A-Z]|ID)\b")
 WORDS = frozenset(
-    """API BIND CIDR CNI CSI DHCP DNS FIPS HTTP JSON KUBECONFIG MAC MTU OCPBUGS OIDC OVN RHCOS RKE SVG TLS TTL UTC VLAN
-    YAML
+    """API BIND CIDR CNI CSI DHCP DNS FIPS HTTP JSON KUBECONFIG MAC MTU OCPBUGS OIDC OVN RHCOS RKE SVG TCP TLS TTL UTC
+    VLAN YAML
     ACTIVE CREATE DOWN ERROR SHUTOFF UPDATE VRRP
     CLUSTER NODE PODS""".split()  # noqa: SIM905 - a list of words
 )

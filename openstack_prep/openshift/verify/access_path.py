@@ -22,6 +22,7 @@ from openstack_prep.resources.lists.neutron_records import (
     INTERFACES,
     FloatingIPRecord,
     GroupRecord,
+    PortForwarding,
     PortRecord,
     RouterRecord,
     SubnetRecord,
@@ -147,8 +148,8 @@ class AccessPath:
 
     @cached_property
     def ports(self) -> Sequence[PortRecord]:
-        """The ports of the virtual address: one, or none, or two by mistake."""
-        named = [port for port in self.view.ports if port.name == self.target.port]
+        """The ports of the virtual address: one, or none, or two by mistake; each has an address."""
+        named = [port for port in self.view.ports if port.name == self.target.port and port.fixed_ips]
         if named:
             return named
         return [port for port in self.view.virtual if set(self.target.virtual) & set(addresses(port))]
@@ -166,12 +167,13 @@ class AccessPath:
     def serving(self) -> FloatingIPRecord | None:
         """The floating IP on the port, or on one of two, or else one with port forwardings to its address."""
         ids = {port.id for port in self.ports}
-        virtual = {address for port in self.ports for address in addresses(port)}
         listed = self.view.floating_ips or ()
         on_port = next((ip for ip in listed if ip.port_id in ids), None)
-        return on_port or next(
-            (ip for ip in listed if any(each.internal_address in virtual for each in ip.port_forwardings)), None
-        )
+        return on_port or next((ip for ip in listed if any(map(self.is_reached_by, ip.port_forwardings))), None)
+
+    def is_reached_by(self, forwarding: PortForwarding) -> bool:
+        """Whether a port forwarding leads to the virtual address."""
+        return any(forwarding.is_to(address, port.id) for port in self.ports for address in addresses(port))
 
     @cached_property
     def floating_ip(self) -> FloatingIPRecord | None:

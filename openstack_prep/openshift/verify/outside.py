@@ -16,7 +16,7 @@ from openstack_prep.openshift.verify.access_path import AccessPath, ProjectView,
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists import installer_names as naming
-from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord, RouterRecord
+from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortForwarding, PortRecord, RouterRecord
 
 NAME, FLOATING_IP, PORT, ROUTER = "name", "floating IP", "port", "router"
 
@@ -78,7 +78,7 @@ def _no_floating_ip(path: AccessPath) -> Diagnostic:
             code="floating-ip.other-address",
             where=FLOATING_IP,
             what=f"{other} serves the port, not {path.target.given}",
-            fix=f"{path.client} floating ip unset --port {other} && {path.attach}  # or expect {other}",
+            fix=f"{_exchange(path, path.serving)}  # or expect {other}",
         )
     if path.target.given:
         return Diagnostic(
@@ -121,18 +121,63 @@ def _attached(path: AccessPath, found: FloatingIPRecord) -> Diagnostic:
     return ok(FLOATING_IP, f"{path.address} serves the port, ACTIVE")
 
 
+def _exchange(path: AccessPath, serving: FloatingIPRecord) -> str:
+    """Return the commands that detach a floating IP and attach the expected one, unless that has port forwardings."""
+    attach = [] if path.floating_ip and path.floating_ip.port_forwardings else [path.attach]
+    if serving.port_id:
+        return " && ".join([f"{path.client} floating ip unset --port {serving.address}", *attach])
+    return _without(path, {serving: list(filter(path.is_reached_by, serving.port_forwardings))}, attach)
+
+
 def _forwarded(path: AccessPath, port: PortRecord, found: FloatingIPRecord) -> Diagnostic:
     """Return whether the port forwardings of a floating IP lead all requests to the virtual address."""
-    virtual = next((each for each in addresses(port) if ":" not in each), addresses(port)[0])
-    missing = [tcp for tcp in path.target.tcp if not found.forwards("tcp", tcp, virtual)]
+    virtual = next((each for each in addresses(port) if ":" not in each), None)
+    what = f"{found.address} has port forwardings, but none"
+    if virtual is None:
+        what, fix = f"{what} can lead to the port, which has no IPv4 address", f"{path.client} port show {port.id}"
+        return documented(code="floating-ip.not-forwarded", where=FLOATING_IP, what=what, fix=fix)
+    missing = [tcp for tcp in path.target.tcp if not found.forwards("tcp", tcp, virtual, port.id)]
     if not missing:
         return ok(FLOATING_IP, f"{found.address} forwards TCP {', '.join(map(str, path.target.tcp))} to {virtual}")
+    taken = _in_the_way(path, port, found, virtual, missing)
+    note = "; ".join(f"{ip.address} forwards {each}" for ip, listed in taken.items() for each in listed)
     return documented(
         code="floating-ip.not-forwarded",
         where=FLOATING_IP,
-        what=f"{found.address} has port forwardings, but none of TCP {', '.join(map(str, missing))} to {virtual}",
-        fix=" && ".join(_forward(path, port, found.address, virtual, tcp) for tcp in missing),
+        what=f"{what} of TCP {', '.join(map(str, missing))} to {virtual}" + (f"; in the way: {note}" if note else ""),
+        fix=_without(path, taken, [_forward(path, port, found.address, virtual, tcp) for tcp in missing]),
     )
+
+
+def _in_the_way(
+    path: AccessPath, port: PortRecord, found: FloatingIPRecord, virtual: str, missing: Sequence[int]
+) -> dict[FloatingIPRecord, list[PortForwarding]]:
+    """Return by floating IP the port forwardings beside which Neutron refuses those that are missing.
+
+    A port of a floating IP leads to one place, and to a port of an address leads one forwarding of all floating IPs.
+    Source: Neutron 29.0.0, services/portforwarding/pf_plugin.py, _check_port_collisions.
+    """
+
+    def blocks(ip: FloatingIPRecord, forwarding: PortForwarding) -> bool:
+        ranges = [forwarding.external_ports] if ip is found else []
+        ranges += [forwarding.internal_ports] if forwarding.is_to(virtual, port.id) else []
+        return forwarding.protocol == "tcp" and any(low <= tcp <= high for low, high in ranges for tcp in missing)
+
+    listed = {ip: [each for each in ip.port_forwardings if blocks(ip, each)] for ip in path.view.floating_ips or ()}
+    return {ip: forwardings for ip, forwardings in listed.items() if forwardings}
+
+
+def _without(
+    path: AccessPath, taken: Mapping[FloatingIPRecord, Sequence[PortForwarding]], commands: Sequence[str]
+) -> str:
+    """Return the commands that delete port forwardings, and then others; without their ids, how to find them."""
+    forwarding = f"{path.client} floating ip port forwarding"
+    if all(each.id for listed in taken.values() for each in listed):
+        ids = {ip.address: [each.id for each in listed] for ip, listed in taken.items()}
+        delete = [f"{forwarding} delete {shell.join([address, *each])}" for address, each in ids.items()]
+        return " && ".join([*delete, *commands])
+    lists = " && ".join(f"{forwarding} list {ip.address}" for ip in taken)
+    return f"{lists}  # delete what is in the way, then: {' && '.join(commands) or 'verify again'}"
 
 
 def _forward(path: AccessPath, port: PortRecord, floating_ip: str, virtual: str, tcp: int) -> str:
@@ -157,7 +202,7 @@ def virtual_port(path: AccessPath) -> Diagnostic:
         return Diagnostic(
             code="port.missing",
             where=PORT,
-            what=f"no port of this project is named {path.target.port}",
+            what=f"no port of this project is named {path.target.port} and has an address",
             fix=f"{reason}; with a UserManaged load balancer or IPv6 give --install-config FILE",
         )
     return _of_cluster(path, port, tag)

@@ -211,15 +211,30 @@ class PortForwarding:
     external_ports: tuple[int, int]
     internal_ports: tuple[int, int]
     internal_address: str
+    id: str = ""
+    """Empty, as ``internal_port_id``, before Neutron 2022.2, which lists floating IPs without them."""
+    internal_port_id: str = ""
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
         return cls(
+            id=raw.get("id") or "",
+            internal_port_id=raw.get("internal_port_id") or "",
             protocol=raw["protocol"],
             external_ports=_ports(raw, "external_port"),
             internal_ports=_ports(raw, "internal_port"),
             internal_address=raw["internal_ip_address"],
         )
+
+    def __str__(self) -> str:
+        external, internal = (
+            "-".join(map(str, dict.fromkeys(each))) for each in (self.external_ports, self.internal_ports)
+        )
+        return f"{self.protocol} {external} to {self.internal_address}:{internal}"
+
+    def is_to(self, address: str, port_id: str = "") -> bool:
+        """Whether it leads to an address, of that port if both ports are known: two networks may have one address."""
+        return self.internal_address == address and len({self.internal_port_id, port_id} - {""}) < 2
 
 
 def _ports(raw: Raw, field: str) -> tuple[int, int]:
@@ -258,12 +273,13 @@ class FloatingIPRecord(NeutronRecord):
             port_forwardings=tuple(map(PortForwarding.read, raw.get("port_forwardings") or ())),
         )
 
-    def forwards(self, protocol: str, port: int, address: str) -> bool:
-        """Whether a port of it leads to the same port of an address."""
+    def forwards(self, protocol: str, port: int, address: str, port_id: str = "") -> bool:
+        """Whether a port of it leads to the same port of an address; several of its ports may lead to one."""
         return any(
-            (each.protocol, each.internal_address) == (protocol, address)
+            each.protocol == protocol
+            and each.is_to(address, port_id)
             and each.external_ports[0] <= port <= each.external_ports[1]
-            and each.internal_ports == each.external_ports
+            and each.internal_ports in (each.external_ports, (port, port))
             for each in self.port_forwardings
         )
 

@@ -13,6 +13,7 @@ from tests.unit.openshift.verify.view import (
     INGRESS,
     NAMES,
     TAG,
+    Answers,
     changed,
     floating,
     links,
@@ -71,6 +72,83 @@ def test_port_forwardings(ports: tuple[int, ...], to: str, missing: tuple[int, .
     assert [word for word in found[0].fix.split() if word.isdigit()] == [str(each) for each in missing for _ in (0, 1)]
 
 
+def leading(address: str, *forwardings: tuple[int, str, int], ids: bool = True, **more: Any) -> dict[str, Any]:
+    """Return a floating IP whose ports lead to ports of addresses."""
+    listed = [
+        {"protocol": "tcp", "external_port": external, "internal_ip_address": to, "internal_port": internal}
+        | ({"id": f"f{external}", "internal_port_id": f"id-of-{to}"} if ids else {})
+        for external, to, internal in forwardings
+    ]
+    return floating(address, "ingress-port", port_id=None, fixed_ip_address=None, port_forwardings=listed, **more)
+
+
+CREATE = (
+    "openstack floating ip port forwarding create --internal-ip-address 10.0.0.7 --port id-of-10.0.0.7 --protocol tcp "
+    f"--internal-protocol-port 443 --external-protocol-port 443 {INGRESS}"
+)
+DELETE = "openstack floating ip port forwarding delete"
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "fix"),
+    [
+        ((443, "10.0.0.7", 8443), (), f"{DELETE} {INGRESS} f443 && {CREATE}"),
+        ((443, "10.0.0.9", 443), (), f"{DELETE} {INGRESS} f443 && {CREATE}"),
+        ((8443, "10.0.0.7", 443), (), f"{DELETE} {INGRESS} f8443 && {CREATE}"),
+        ((22, "10.0.0.9", 22), (9443, "10.0.0.7", 443), f"{DELETE} 192.0.2.50 f9443 && {CREATE}"),
+        ((22, "10.0.0.9", 22), (443, "10.0.0.9", 443), CREATE),
+    ],
+)
+@pytest.mark.parametrize("ids", [True, False])
+def test_port_forwardings_in_the_way(
+    own: tuple[int, str, int], other: tuple[int, str, int] | tuple[()], fix: str, ids: bool
+) -> None:
+    """A port of a floating IP leads to one place, and to a port of an address leads one floating IP."""
+    ips = [leading(INGRESS, (80, "10.0.0.7", 80), own, ids=ids), floating(API, "api-port")]
+    ips += [leading("192.0.2.50", other, ids=ids)] if other else []
+    (found,) = [
+        each for each in links(with_port(id="id-of-10.0.0.7", ips=ips))["ingress"] if each.where == "floating IP"
+    ]
+    assert found.code == "floating-ip.not-forwarded"
+    if ids or fix == CREATE:
+        assert found.fix == fix
+    else:  # Neutron before 2022.2
+        assert found.fix.startswith("openstack floating ip port forwarding list ")
+        assert DELETE not in found.fix
+    assert contains(found.what, *map(str, (own if INGRESS in fix.split(" && ")[0] else other)[:1])) or fix == CREATE
+
+
+def with_port(*, ips: list[dict[str, Any]], **port: Any) -> Answers:
+    """Return a cluster whose virtual port of the routers has other fields, with these floating IPs."""
+    return replace(changed("ingress-port", **port), floating_ips=ips)
+
+
+def test_port_forwardings_to_the_address_in_another_network() -> None:
+    """Two clusters of one project may have the same addresses."""
+    theirs = leading(INGRESS, (80, "10.0.0.7", 80), (443, "10.0.0.7", 443))
+    found = links(replace(right(), floating_ips=[floating(API, "api-port"), theirs]))["ingress"]
+    assert "floating-ip.not-forwarded" in {each.code for each in found}
+
+
+def test_no_port_forwarding_leads_to_ipv6() -> None:
+    ips = [leading(INGRESS, (443, "10.0.0.7", 443)), floating(API, "api-port")]
+    view = with_port(fixed_ips=[{"subnet_id": "sub", "ip_address": "fd00::7"}], ips=ips)
+    (found,) = [each for each in links(view, ingress_floating_ip=INGRESS)["ingress"] if each.where == "floating IP"]
+    assert (found.code, found.fix) == ("floating-ip.not-forwarded", "openstack port show id-of-ingress-port")
+
+
+@pytest.mark.parametrize("forwards", [False, True])
+def test_another_floating_ip_forwards_to_the_port(forwards: bool) -> None:
+    """Neutron attaches no floating IP that has port forwardings, and only these can be detached from a port."""
+    expected = leading(INGRESS, *([(22, "10.0.0.9", 22)] if forwards else []))
+    other = leading("192.0.2.50", (443, "10.0.0.7", 443), (22, "10.0.0.9", 22))
+    view = with_port(id="id-of-10.0.0.7", ips=[floating(API, "api-port"), expected, other])
+    (found,) = [each for each in links(view, ingress_floating_ip=INGRESS)["ingress"] if each.where == "floating IP"]
+    assert found.code == "floating-ip.other-address"
+    attach = "" if forwards else f" && {REPAIR} --ingress-ip {INGRESS}"
+    assert found.fix == f"{DELETE} 192.0.2.50 f443{attach}  # or expect 192.0.2.50"
+
+
 def test_no_floating_ip_and_no_name(wording: Wording) -> None:
     view = replace(right(), floating_ips=[floating(API, "api-port")])
     wording(wrong(view, base_domain=None)[1:])
@@ -119,6 +197,7 @@ def test_a_provider_network_needs_no_floating_ip() -> None:
     ("values", "said"),
     [
         ({"gone": True}, f"error port.missing: no port of this project is named {ID}-api-port"),
+        ({"fixed_ips": []}, f"error port.missing: no port of this project is named {ID}-api-port and has an address"),
         (
             {"tags": []},
             f"error port.no-tag: {ID}-api-port 10.0.0.5 does not carry the tag {TAG}; openstack "
