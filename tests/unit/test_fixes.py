@@ -204,6 +204,8 @@ OPEN: Mapping[tuple[str, str], str] = {
     ("openshift/verify/access_path.py", "ADDRESS"): "nobody said which floating IP",
     ("openshift/check/preflight.py", "ADDR"): "the load balancers of such a cluster are the user's",
     ("openshift/verify/outside.py", "ADDRESS"): "no floating IP serves the port",
+    ("reports/html_content.py", "KIND"): "the reader chooses a resource of the plan",
+    ("reports/html_content.py", "NAME"): "the reader chooses a resource of the plan",
 }
 """Placeholders in printed commands whose values this package cannot know, with the reason."""
 
