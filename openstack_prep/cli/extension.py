@@ -37,7 +37,7 @@ EXTENSION = Extension(
                 "delete only resources managed by this spec",
                 {
                     "destroy prep.yaml": "show the plan, and delete after the name was typed",
-                    "destroy prep.yaml --target network/web": "delete one network, and what needs it",
+                    "destroy prep.yaml --target network/web": "delete one network, and what is in it",
                     "destroy --yes prep.yaml --format json": "in a pipeline, with a report in JSON",
                 },
             ),

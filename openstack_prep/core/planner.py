@@ -18,6 +18,7 @@ from openstack_prep.core.resource import (
     YieldsTo,
     followed_keys,
     is_replaced_by,
+    outlived_keys,
     provided_keys,
     supports,
 )
@@ -273,8 +274,11 @@ def _kept(spec: str, existing: Observed) -> str:
     )
 
 
-def dependencies(resources: Sequence[Resource], *, creating: bool = True) -> dict[Key, Groups]:
-    """Return, for each resource, the keys of this spec that come before it: for each thing it needs its providers."""
+def dependencies(resources: Sequence[Resource], *, creating: bool = True, existing: bool = False) -> dict[Key, Groups]:
+    """Return, for each resource, the keys of this spec that come before it: for each thing it needs its providers.
+
+    ``existing``: only those without which it cannot exist.
+    """
     found: dict[Key, set[Key]] = defaultdict(set)
     edges: dict[Key, Groups] = {}
     for resource in resources:
@@ -288,6 +292,7 @@ def dependencies(resources: Sequence[Resource], *, creating: bool = True) -> dic
         wanted = {each.key for each in resource.references()} | {*resource.needs(), *followed_keys(resource)}
         # a deletion asks for nothing that has to be free
         wanted |= {*resource.yields_to()} if creating and supports(resource, YieldsTo) else set()
+        wanted -= {*outlived_keys(resource)} if existing else set()
         own = {resource.key}
         # a resource may be one of several that provide what it needs, such as a part of a stack
         groups = (providers[need] for need in wanted & providers.keys())

@@ -307,6 +307,16 @@ class YieldsTo(Protocol):
         """Return keys whose steps come first in an apply, because what they ask for must still be free then."""
 
 
+class Outlives(Protocol):
+    """A kind that can exist without some of what it comes after, such as a network without the quota of its project."""
+
+    def outlives(self) -> Iterable[Key]:
+        """Return keys whose deletion, as the target of a destroy, leaves the resource as it is, or only cuts it off.
+
+        No service refuses that deletion because of the resource; what it cuts off is named as a loss.
+        """
+
+
 class Follows(Protocol):
     """A kind whose work depends on what others do in the same run."""
 
@@ -485,6 +495,10 @@ def resolve(resource: Resource, context: Context) -> Sequence[Resource]:
 
 def provided_keys(resource: Resource) -> Iterable[Key]:
     return resource.provides() if supports(resource, Provides) else (resource.key,)
+
+
+def outlived_keys(resource: Resource) -> Iterable[Key]:
+    return resource.outlives() if supports(resource, Outlives) else ()
 
 
 def followed_keys(resource: Resource) -> Iterable[Key]:

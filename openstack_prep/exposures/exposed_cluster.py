@@ -318,10 +318,17 @@ class ExposedCluster(ClusterFields):
         return machine_claims_in(self, self.related.pool_files)
 
     def needs(self) -> Iterable[Key]:
-        floating = {each.floating_ip for each in self.related.exposures if each.floating_ip}
         claims = self.machine_claims
         file = (claims.pool.key,) if claims else ()
-        return (*super().needs(), *file, *(self.key_of(FloatingIP.kind, each) for each in sorted(floating)))
+        return (*super().needs(), *file, *self._floating_ips())
+
+    def _floating_ips(self) -> list[Key]:
+        """Return the keys of the floating IPs of its exposures."""
+        floating = {each.floating_ip for each in self.related.exposures if each.floating_ip}
+        return [self.key_of(FloatingIP.kind, each) for each in sorted(floating)]
+
+    def outlives(self) -> Iterable[Key]:
+        return (*self.follows(), *self._floating_ips())  # its other exposures still work
 
     def follows(self) -> Iterable[Key]:
         return tuple(each.key for each in self.related.exposures)

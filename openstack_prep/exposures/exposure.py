@@ -187,6 +187,9 @@ class Exposure(ExposureFields):
         files = (each.key for each in self.neighbours.named(self.pool))  # of another project of the spec
         return (access(self.owner), *keys, *files)
 
+    def outlives(self) -> Iterable[Key]:
+        return (access(self.owner),)
+
     def desired(self) -> Values:
         values: Values = {"pool": self.pool}
         if self.address is not None:

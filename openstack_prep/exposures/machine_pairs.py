@@ -95,6 +95,9 @@ class MachinePairs(AddressPairs):
     def follows(self) -> Iterable[Key]:
         return (*super().follows(), *(each.key for each in self.exposures))
 
+    def outlives(self) -> Iterable[Key]:
+        return (*super().outlives(), *(each.key for each in self.exposures))
+
     def desired(self) -> Values:
         return {"pairs": frozenset(_named(each.name) for each in self.exposures)}
 

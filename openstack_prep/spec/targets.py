@@ -33,17 +33,17 @@ def limit_to(spec: Spec, targets: Collection[str]) -> Spec:
 
 def limit_to_dependents(spec: Spec, targets: Collection[str]) -> Spec:
     """Return the spec with only the targets, and what cannot exist without them, for a destroy.  Raises ConfigError."""
-    needs, chosen = _needs(spec), {*_targets(spec, targets)}
+    needs, chosen = _needs(spec, existing=True), {*_targets(spec, targets)}
     while added := {key for key in needs.keys() - chosen if any(group <= chosen for group in needs[key])}:
         chosen |= added  # of several that provide what a resource needs, any that stays is enough
     return replace(spec, only=frozenset(chosen))
 
 
-def _needs(spec: Spec) -> dict[Key, list[frozenset[Key]]]:
-    """Return for each resource the groups of resources of which it needs one each."""
+def _needs(spec: Spec, *, existing: bool = False) -> dict[Key, list[frozenset[Key]]]:
+    """Return for each resource the groups of resources of which it needs one each; ``existing``: in order to exist."""
     parts = {each.key: _parts(each, spec.resources) for each in spec.resources}
     owners = {part.key: key for key, found in parts.items() for part in found}
-    edges = dependencies([part for found in parts.values() for part in found], creating=False)
+    edges = dependencies([part for found in parts.values() for part in found], creating=False, existing=existing)
     return {
         key: [frozenset(owners[need] for need in group) for part in found for group in edges[part.key]]
         for key, found in parts.items()

@@ -41,8 +41,9 @@ def add_verbs(command: AddCommand) -> None:
         )
         each.add_argument("--prune", action="store_true", help="also delete managed resources no longer in the spec")
     for each in (plan, apply, destroy):
-        what = "only this resource and what needs it" if each is destroy else "only this resource and what it needs"
-        what = f"{what} (with --destroy: what needs it)" if each is plan else what
+        ends = "what cannot exist without it"
+        what = f"only this resource and {ends if each is destroy else 'what it needs'}"
+        what = f"{what} (with --destroy: {ends})" if each is plan else what
         help_text = f"{what}; repeatable; never prunes"
         each.add_argument("--target", action="append", default=[], metavar="KIND/NAME", help=help_text)
         add_allow_loss(each)

@@ -18,7 +18,7 @@ from openstack_prep.base.fields import GiB, Memory, MiB, Name, Text, Vcpus
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.deletion_loss import Deletion, Finding
-from openstack_prep.core.model import Adoptable, Change, Context, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import Adoptable, Change, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
@@ -68,6 +68,9 @@ class Flavor(Adoptable[CloudRun]):
 
     def references(self) -> Iterable[Resource]:
         return self.projects()
+
+    def outlives(self) -> Iterable[Key]:
+        return [each.key for each in self.projects()]
 
     def projects(self) -> tuple[Project, ...]:
         """Return the declared projects that may use it."""

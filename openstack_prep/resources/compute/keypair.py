@@ -21,7 +21,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity import home
-from openstack_prep.resources.identity.in_project import ByProjectUser
+from openstack_prep.resources.identity.in_project import ByProjectUser, quotas_of
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN
 from openstack_prep.resources.identity.user import User
 
@@ -75,6 +75,10 @@ class Keypair(ByProjectUser):
 
     def needs(self) -> Iterable[Key]:
         return () if self.user else super().needs()
+
+    def outlives(self) -> Iterable[Key]:
+        """Return the quotas alone: a key pair belongs to the user that logs in to the project, by a role."""
+        return (quotas_of(self.place, self.project),)
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         try:

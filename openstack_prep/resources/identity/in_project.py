@@ -73,6 +73,10 @@ class InProject(Resource[CloudRun], InEachProject):
             groups.setdefault(each.owner, []).append(each)
         return groups
 
+    def guests(self, projects: Iterable[Project]) -> list[Key]:
+        """Return the keys of projects that may use the resource, besides its own."""
+        return [each.key for each in projects if each != self.owner]
+
     def list_alternatives(self, run: CloudRun) -> Iterable[str]:
         return (each.name for each, _ in scan_kind(type(self), run, self.owner))
 
@@ -98,6 +102,9 @@ class ByProjectUser(InProject):
     """Base of kinds that the project's own user creates, so they come after that user's role assignments."""
 
     def needs(self) -> Iterable[Key]:
+        return (access(self.owner), quotas_of(self.place, self.project))
+
+    def outlives(self) -> Iterable[Key]:
         return (access(self.owner), quotas_of(self.place, self.project))
 
 

@@ -224,6 +224,9 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
     def references(self) -> Iterable[Resource]:
         return (*super().references(), *self.members())
 
+    def outlives(self) -> Iterable[Key]:
+        return (*super().outlives(), *self.guests(self.members()))
+
     def members(self) -> Iterable[Project]:
         return tuple(Project(name=name, domain=self.shared_with_domain) for name in self.shared_with or ())
 

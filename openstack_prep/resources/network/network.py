@@ -96,6 +96,9 @@ class Network(NetworkResource[NetworkRecord], Coherent):
     def references(self) -> Iterable[Resource]:
         return (*super().references(), *self._projects())
 
+    def outlives(self) -> Iterable[Key]:
+        return (*super().outlives(), *self.guests(self._projects()))
+
     def _projects(self) -> list[Project]:
         return [Project(name=name, domain=self.project_domain) for name in self.shared_with or ()]
 

@@ -172,6 +172,13 @@ class SecurityGroupRules(ByProjectUser):
     def references(self) -> Iterable[Resource]:
         return (*super().references(), self.group, *self._remote_groups().values())
 
+    def outlives(self) -> Iterable[Key]:
+        """Return also the remote groups: Neutron deletes the rules that name one, and keeps the group with the rules.
+
+        Source: Neutron 29.0.0, db/models/securitygroup.py, SecurityGroupRule.remote_group_id: ondelete CASCADE.
+        """
+        return (*super().outlives(), *(each.key for each in self._remote_groups().values()))
+
     def _remote_groups(self) -> dict[str, SecurityGroup]:
         names = {rule.remote_group for rule in self.rules if rule.remote_group} - {SELF, self.name}
         return {name: self.sibling(SecurityGroup, name) for name in sorted(names)}

@@ -26,6 +26,7 @@ from openstack_prep.resources.heat.flow import NOT_EMPTY, Destinations, Flow
 from openstack_prep.resources.heat.package import Package, Template, digest, read_package
 from openstack_prep.resources.heat.parameters import (
     Found,
+    Kind,
     list_violations,
     named_resources,
     parameter_mistakes,
@@ -34,6 +35,7 @@ from openstack_prep.resources.heat.parameters import (
 from openstack_prep.resources.heat.secret_outputs import secret_outputs
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
 from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.existing import Existing
 from openstack_prep.resources.orchestration.secrets import SecretsImage, carried_by, placeholder
 
@@ -66,6 +68,15 @@ class OnStack(InProject):
     def stack_values(self, context: Context) -> StackValues:
         """Return values for the parameters of the stack."""
         raise NotImplementedError(self.kind)
+
+
+HELD: frozenset[Kind] = frozenset({"network", "router", "security_group", "subnet"})
+"""The kinds that Neutron deletes only once no port of a stack uses them.
+
+Nova deletes flavors and key pairs below running servers, and Glance images, unless its storage needs them.
+Source: Neutron 29.0.0, db/db_base_plugin_v2.py, db/l3_db.py and db/securitygroups_db.py: NetworkInUse, SubnetInUse,
+RouterInUse, SecurityGroupInUse.
+"""
 
 
 @dataclass(frozen=True)
@@ -257,6 +268,18 @@ class Inputs(ByProjectUser, Adoptable):
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), *self.uses())
+
+    def outlives(self) -> Iterable[Key]:
+        """Return what comes before the stack, apart from what its servers hold on to.
+
+        What is used and not shown by the template is refused by its service as in use.
+        """
+        uses = self.uses()
+        held = {each.key for each in uses if each.of in HELD}
+        networks = {each.name for each in uses if each.of == "network"}
+        subnets = self.of_project(each for each in self.neighbours.after if isinstance(each, Subnet))
+        held |= {each.key for each in subnets if each.network in networks}
+        return (*super().outlives(), *({each.key for each in (*self.neighbours.after, *uses)} - held))
 
     def uses(self) -> list[Existing]:
         """Return the resources that its parameters refer to, as far as the template shows it."""

@@ -123,6 +123,9 @@ class SecretsImage(Image):
     def needs(self) -> Iterable[Key]:
         return (*super().needs(), *self.writers)
 
+    def outlives(self) -> Iterable[Key]:
+        return (*super().outlives(), *self.writers)  # the image holds a copy of what they write
+
     def find_present(self, run: CloudRun) -> str | None:
         """Return the id of the existing image, unless its content differs, or will differ, from these secrets.
 
