@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +13,21 @@ from openstack_prep.spec.file_forms import SPEC, recognise
 
 NAME = Path("prep.yaml")
 PATTERNS = ("*.yaml", "*.yml")
+DELETING = ("destroy", "prune", "allow_replace", "allow_loss")
+"""The options by which a command may delete what is in use."""
 
 
-def choose_spec(command: str) -> Path:
-    """Return prep.yaml, or the only spec of the folder, and say so; raises ConfigError if there is not just one."""
+def choose_spec(options: argparse.Namespace) -> Path:
+    """Return prep.yaml, or the only spec of the folder, and say so.
+
+    Raises ConfigError if there is not just one, and beside options that delete, unless a plan only shows it: an empty
+    variable of a shell must not delete by another spec than the one that is meant.
+    """
+    command = options.called
+    acts = getattr(options, "out", True)
+    for option in (name for name in DELETING if acts and getattr(options, name, None)):
+        what = f"--{option.replace('_', '-')} may delete, so it has no default spec"
+        raise ConfigError(f"{command}: {what}; name the spec")
     found = [NAME] if NAME.is_file() else sorted(_specs())
     if len(found) == 1:
         say(f"the spec is {found[0]}")

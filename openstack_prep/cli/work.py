@@ -53,7 +53,7 @@ def give_default_spec(options: argparse.Namespace) -> None:
     if getattr(options, "default_spec", False) and options.spec is None:
         from openstack_prep.cli.default_spec import choose_spec  # reads all YAML files of the folder
 
-        options.spec = choose_spec(options.called)
+        options.spec = choose_spec(options)
 
 
 def work_of(run: Run) -> Callable[[argparse.Namespace], int]:
@@ -76,18 +76,18 @@ def _recorded(options: argparse.Namespace) -> contextlib.AbstractContextManager[
     return recorded(options.called, lambda error: exit_code(options, explained(error)))
 
 
-def log_notes(*, debug: bool) -> None:
-    """Print the notes of a run, such as which other run it waits for, in a program that has a log of its own."""
-    notes = logging.getLogger("openstack_prep")
-    notes.handlers[:] = []
+def log_warnings(*, debug: bool) -> None:
+    """Print the warnings of a run, such as which other run it waits for, in a program that has a log of its own."""
+    warnings = logging.getLogger("openstack_prep")
+    warnings.handlers[:] = []
     if not debug:
         _log(argparse.Namespace(debug=False))
-    notes.propagate = debug
-    notes.setLevel(logging.NOTSET if debug else logging.WARNING)
+    warnings.propagate = debug
+    warnings.setLevel(logging.NOTSET if debug else logging.WARNING)
 
 
 def _log(options: argparse.Namespace) -> None:
-    """Log requests with --debug, a line of each with --verbose, otherwise only notes."""
+    """Log requests with --debug, a line of each with --verbose, otherwise only warnings, also with --quiet."""
     if options.debug:
         # requests that hold a secret are never logged; keystoneauth hides tokens itself
         requests = logging.StreamHandler(sys.stderr)
@@ -95,9 +95,9 @@ def _log(options: argparse.Namespace) -> None:
         requests.addFilter(_is_of_requests)
         logging.basicConfig(level=logging.DEBUG, handlers=[requests])
     else:
-        notes = logging.StreamHandler()  # such as which run is waited for
-        notes.setFormatter(_Visible("openstack-prep: %(message)s"))
-        logging.getLogger("openstack_prep").handlers[:] = [notes]
+        warnings = logging.StreamHandler()  # such as which run is waited for
+        warnings.setFormatter(_Visible("openstack-prep: %(message)s"))
+        logging.getLogger("openstack_prep").handlers[:] = [warnings]
     asked = logging.getLogger(request_log.NAME)
     asked.handlers[:] = [each for each in asked.handlers if not isinstance(each, _Lines)]
     if options.debug or getattr(options, "verbose", 0):

@@ -23,7 +23,7 @@ from openstack_prep.cli import Run
 from openstack_prep.cli.main import add_global
 from openstack_prep.cli.output import explained, fail
 from openstack_prep.cli.parser import DEFAULTS, exit_code, respell
-from openstack_prep.cli.work import give_default_spec, log_notes, work_of
+from openstack_prep.cli.work import give_default_spec, log_warnings, work_of
 from openstack_prep.cloud.translation import translate
 from openstack_prep.core import interrupts
 from openstack_prep.core.text import show
@@ -179,7 +179,7 @@ class Prep(DisplayCommandBase[Any]):
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Return the exit code of our command; its errors are printed as our command prints them."""
-        log_notes(debug=bool(self.app.options.debug))
+        log_warnings(debug=bool(self.app.options.debug))
         with interrupts.raised():
             try:
                 with recorded(self.name, lambda error: exit_code(parsed_args, explained(error))) as ended:

@@ -53,7 +53,7 @@ class Validated:
 
 
 def run(options: argparse.Namespace) -> int:
-    options.specs = options.specs or [choose_spec(options.called)]
+    options.specs = options.specs or [choose_spec(options)]
     judge_reports(options)
     found = [_validated(options, path) for path in options.specs]
     mistakes = [mistake for each in found if each.error for mistake in each.error.mistakes]

@@ -103,7 +103,7 @@ def apply_spec(options: argparse.Namespace) -> int:
     if options.spec is None:
         from openstack_prep.cli.default_spec import choose_spec  # reads all YAML files of the folder
 
-        options.spec = choose_spec(options.called)
+        options.spec = choose_spec(options)
     with no_garbage():
         from openstack_prep.verbs.plan_file import refuse_as_spec  # as for plan
 
