@@ -70,9 +70,10 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     options, unknown = parser.parse_known_args(words, argparse.Namespace(build_parser=build_parser))
     if unknown:
         options.parser.refuse(unknown)
-    if "run" not in options:  # as gh and kubectl do for a program or a group of commands without a command
-        options.parser.print_help()
-        raise SystemExit(0)
+    if "run" not in options:  # a person gets the help; to a script whose variable is empty it is an error
+        is_asked = sys.stdout.isatty()
+        options.parser.print_help(sys.stdout if is_asked else sys.stderr)
+        raise SystemExit(0 if is_asked else 2)
     for name, value in DEFAULTS.items():
         if name not in options:
             setattr(options, name, value)
@@ -113,7 +114,12 @@ def add_global(
         choices=("auto", "always", "never"),
     )
     add("directory", "work in this folder, as git -C; repeatable", "-C", action="append", type=Path, metavar="DIR")
-    add("quiet", "no progress and no notes; results, warnings and errors stay", "-q", action="store_true")
+    add(
+        "quiet",
+        "no progress and no notes; results, warnings, errors and what is waited for stay",
+        "-q",
+        action="store_true",
+    )
     add("verbose", "log one line per request; twice is --debug", "-v", action="count")
     add("debug", "log every request that holds no secret, and show tracebacks", action="store_true")
 

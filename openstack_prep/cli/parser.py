@@ -46,6 +46,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{"allow_abbrev": False, **options})
         self.examples, self.headings = {}, {}
+        self.register("action", "parsers", _Commands)
 
     def format_usage(self) -> str:
         """Return the arguments and options that a command must have, and where the others stand."""
@@ -117,6 +118,20 @@ class Parser(argparse.ArgumentParser):
             if "-f" in action.option_strings and Path(str(value)).suffix:  # kubectl's -f names a file
                 fix = "; write the file without an option in front of it"
             raise argparse.ArgumentError(action, f"{value} is unknown{fix}")
+
+
+class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
+    """The commands of a parser: what an option collects before a command precedes what it collects after it.
+
+    Otherwise the later ones would replace the earlier (Python 3.11, argparse.py, _SubParsersAction.__call__).
+    """
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        given = vars(namespace)
+        before = {name: given.pop(name) for name in ("directory", "verbose") if name in given}
+        super().__call__(parser, namespace, values, option_string)
+        for name, value in before.items():
+            given[name] = value + given.get(name, type(value)())
 
 
 def _name(word: str, is_known: bool) -> str:

@@ -670,8 +670,48 @@ def test_a_command_works_in_the_folder_of_its_option(
     assert prep("-C", "..", "plan", "spec.yaml", "--out", "my.plan").code == 0
     assert (tmp_path / "my.plan").exists()
     assert Path.cwd() == tmp_path / "below"
+    assert prep("-C", "..", "plan", "-C", "below", "../spec.yaml", "--out", "my.plan").code == 0
+    assert (tmp_path / "below" / "my.plan").exists()
     said = prep("-C", "gone", "plan", "spec.yaml", "--format", "json")
     assert (said.code, json.loads(said.out)["errors"][0]["code"]) == (2, "config.invalid")
+
+
+@pytest.mark.parametrize(
+    ("words", "folders", "verbose"),
+    [
+        ("-C a -v validate -C b -v", ["a", "b"], 2),
+        ("-C a rke -C b check -v f", ["a", "b"], 1),
+        ("rke -C a -v check -C b f", ["a", "b"], 1),
+        ("-C a -C b validate", ["a", "b"], 0),
+        ("validate -vv", [], 2),
+    ],
+)
+def test_what_is_collected_before_and_after_the_command(words: str, folders: list[str], verbose: int) -> None:
+    options = build_parser().parse_args(words.split())
+    assert [str(each) for each in getattr(options, "directory", [])] == folders
+    assert getattr(options, "verbose", 0) == verbose
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("apply", "--yes", "--prune"),
+        ("apply", "--yes", "--allow-replace"),
+        ("apply", "--yes", "--allow-loss", "port/a"),
+        ("plan", "--destroy", "--out", "my.plan"),
+        ("plan", "--prune", "--out", "my.plan"),
+    ],
+)
+def test_what_may_delete_has_no_default_spec(
+    prep: Prep, services: requests_mock.Mocker, words: tuple[str, ...]
+) -> None:
+    said = prep(*words, "--format", "json")
+    assert (said.code, json.loads(said.out)["errors"][0]["code"]) == (2, "config.invalid")
+    assert not services.request_history
+
+
+def test_a_plan_that_is_only_shown_has_a_default_spec(prep: Prep, flavors: Flavors) -> None:
+    assert [prep("plan", option).code for option in ("--destroy", "--prune", "--allow-replace")] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
