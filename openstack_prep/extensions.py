@@ -61,6 +61,8 @@ class Scan(NamedTuple):
     """``tagged(run, project)``: whether anything in a project may have the ownership tag of the spec, by the list that
     ``scan`` of the kind reads. A plan asks the kind only then, and otherwise does not load it. Default: it always does.
     """
+    of_cloud: bool = False
+    """Whether a kind with ``tagged`` is outside of projects: ``project`` is None then."""
 
 
 class Command(NamedTuple):

@@ -87,7 +87,7 @@ EXTENSION = Extension(
         Scan(f"{_HERE}.identity.user:User"),
         Scan(f"{_HERE}.identity.role_assignment:RoleAssignment"),
         Scan(f"{_HERE}.compute.quota:Quota", has_tag=False),
-        Scan(f"{_HERE}.compute.flavor:Flavor", tagged=f"{_OWN}:has_flavors"),
+        Scan(f"{_HERE}.compute.flavor:Flavor", tagged=f"{_OWN}:has_flavors", of_cloud=True),
         Scan(f"{_HERE}.image.image:Image", tagged=f"{_HERE}.image.glance:has_tagged"),
         Scan(f"{_HERE}.compute.keypair:Keypair"),
         Scan(f"{_HERE}.network.network:Network", tagged=f"{_OWN}:has_networks"),

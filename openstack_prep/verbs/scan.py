@@ -154,7 +154,7 @@ def _kind(scan: Scan) -> type[Resource]:
 
 
 def _is_in_each_project(scan: Scan) -> bool:
-    return bool(scan.tagged) or issubclass(_kind(scan), InEachProject)
+    return not scan.of_cloud and (bool(scan.tagged) or issubclass(_kind(scan), InEachProject))
 
 
 @dataclass(frozen=True)
