@@ -169,6 +169,9 @@ def _floating_ip(placed: PlacedExposure, view: View) -> Diagnostic:
     if not found.port_id:
         what = f"{address} is attached to no port"
         fix = view.apply if exposure.pool else "declare floating_ip_attachments; for OpenShift: openstack-prep post-ipi"
+        if found.port_forwardings:  # Neutron 29.0.0, services/portforwarding/pf_plugin.py, _check_floatingip_request
+            what += f", and its port forwardings lead elsewhere: {'; '.join(map(str, found.port_forwardings))}"
+            fix = f"delete these with openstack floating ip port forwarding delete, then {fix}"
         return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=fix)
     if placed.address and found.fixed_ip_address != placed.address:
         what = f"{address} leads to {found.fixed_ip_address}, not to {placed.address}"

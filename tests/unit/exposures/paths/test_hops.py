@@ -16,6 +16,7 @@ from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.chain import Chain
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, GroupRecord, PortRecord
 from tests.unit.conftest import port_row
+from tests.unit.texts import contains
 
 MAC = "fa:16:3e:00:00:01"
 ADDRESS, PUBLIC = "10.1.0.209", "192.0.2.10"
@@ -107,6 +108,15 @@ def test_one_thing_is_wrong(change: dict[str, Any], code: str, where: str | None
     (only,) = found(PLACED, replace(RIGHT, **change))
     assert only.code == code
     assert where in (None, only.where)
+
+
+def test_a_floating_ip_with_other_port_forwardings_is_not_attached_before_they_go() -> None:
+    other = {"protocol": "tcp", "external_port": 22, "internal_port": 2222, "internal_ip_address": "10.1.0.9"}
+    (free,) = found(PLACED, replace(RIGHT, floating_ips=[floating(port_id=None)]))
+    (only,) = found(PLACED, replace(RIGHT, floating_ips=[floating(port_id=None, port_forwardings=[other])]))
+    assert only.code == "floating-ip.detached"
+    assert contains(only.what, "22", "2222", "10.1.0.9")
+    assert contains(only.fix, "openstack floating ip port forwarding delete", free.fix)
 
 
 def test_rules_for_the_allowed_networks_are_enough() -> None:
