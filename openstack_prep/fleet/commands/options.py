@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_allow_loss, add_html, add_lock_timeout
+from openstack_prep.cli.of_spec import add_allow_loss, add_html, add_lock_timeout, spec_path
 from openstack_prep.cli.parser import new_path, positive
 
 _HERE = "openstack_prep.fleet.commands"
@@ -67,7 +67,7 @@ def add_fleet(command: AddCommand, name: str, run: str, *, lines: bool = True) -
     """Add a command of a fleet with the options that all of them have; ``lines``: it has a cloud, and prints lines."""
     forms = FORMS if lines else ()
     parser = command(f"fleet {name}", run, cloud=lines, data=True, forms=forms)
-    parser.add_argument("fleet", type=Path, metavar="FLEET", help="the fleet, a YAML file")
+    parser.add_argument("fleet", type=spec_path, metavar="FLEET", help="the fleet, a YAML file; - is standard input")
     parser.add_argument(
         "--only", action="append", default=[], metavar="GROUP", help="only this group or target; repeatable"
     )

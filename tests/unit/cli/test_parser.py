@@ -106,6 +106,7 @@ def options_of(line: str) -> argparse.Namespace:
         ("plan -vv spec.yaml", "verbose", 2),
         ("-C lab plan", "directory", [Path("lab")]),
         ("plan -", "spec", Path("/dev/stdin")),
+        ("fleet validate -", "fleet", Path("/dev/stdin")),
         ("-format=json plan spec.yaml", "format", "json"),
         ("apply -yes spec.yaml", "yes", True),
         ("apply -y spec.yaml", "yes", True),
