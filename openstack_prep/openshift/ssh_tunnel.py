@@ -32,6 +32,10 @@ FAILED = 255
 FORWARDING = "stdio forwarding failed"
 
 
+class SSHFailed(ConfigError):
+    """ssh cannot connect, or nobody can log in."""
+
+
 class SSHTunnel:
     """A connection that the sshd of ``target`` opens; the socket that this context manager returns is one end of it."""
 
@@ -63,7 +67,7 @@ class SSHTunnel:
         self.errors.close()
 
     def refusal(self) -> OSError | None:
-        """Return why there is no connection, if it ended before it began; raises ConfigError if nobody could log in."""
+        """Return why there is no connection, if it ended before it began; raises SSHFailed if nobody could log in."""
         try:
             ended = self.process.wait(timeout=1)
         except subprocess.TimeoutExpired:
@@ -77,4 +81,4 @@ class SSHTunnel:
             return OSError(number, os.strerror(number))
         reason = printable("; ".join(said.strip().splitlines()[-2:])) or "it says nothing"
         trial = shell.join(["ssh", self.target, "true"])
-        raise ConfigError(f"--probe-from {self.target}: ssh cannot connect from there: {reason}; try {trial}")
+        raise SSHFailed(f"--probe-from {self.target}: ssh cannot connect from there: {reason}; try {trial}")

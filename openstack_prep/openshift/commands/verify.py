@@ -16,6 +16,7 @@ from openstack_prep.openshift import verify
 from openstack_prep.openshift.commands.of_cluster import cloud_of, metadata_file
 from openstack_prep.openshift.folder import Folder
 from openstack_prep.openshift.probe import probe
+from openstack_prep.openshift.ssh_tunnel import SSHFailed
 from openstack_prep.openshift.verify.changes import changes
 from openstack_prep.pictures.topology import sources
 
@@ -71,22 +72,32 @@ def _look(options: argparse.Namespace, cloud: Cloud, what: VerificationRequest) 
 def _watch(options: argparse.Namespace, look: Callable[[], Verification]) -> Verification:
     """Print what changes until a signal, or the verdict of --until; return the last verdict.
 
-    An error of the cloud is a change, too: a service that restarts ends no watch.
+    An error is a change, too: neither a service nor a machine of --probe-from that restarts ends a watch. The machine
+    may also start later than the watch, which ends with its error if nothing could be seen until the signal.
     """
     stopped = threading.Event()
-    seen, failed = look(), ""
-    _print_changes(options, None, seen)
+    seen: Verification | None = None
+    failure: CloudError | SSHFailed | None = None
     with interrupts.caught(lambda number: stopped.set()):
-        while options.until != ("ok" if seen.ok else "error") and not stopped.wait(WATCH_SECONDS):
+        while not stopped.is_set():
             try:
                 found = look()
-            except CloudError as error:
-                if str(error) != failed:
-                    failed = str(error)
-                    print_event(options, f"cloud    ERROR    {failed}", {"errors": error_data(error)})
-                continue
-            _print_changes(options, seen, found)
-            seen, failed = found, ""
+            except (CloudError, SSHFailed) as error:
+                if isinstance(error, CloudError) and not (seen or failure):
+                    raise
+                if str(error) != str(failure):
+                    place = "cloud" if isinstance(error, CloudError) else "probe"
+                    print_event(options, f"{place}    ERROR    {error}", {"errors": error_data(error)})
+                failure = error
+            else:
+                _print_changes(options, seen, found)
+                seen, failure = found, None
+                if options.until == ("ok" if seen.ok else "error"):
+                    break
+            stopped.wait(WATCH_SECONDS)
+    if seen is None:
+        assert failure
+        raise failure
     return seen
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ class LinkChange:
     """Name of its path: ``api`` or ``ingress``."""
     link: Diagnostic
     ended: bool = False
-    """Whether it is no longer shown, and nothing else of the same place is."""
+    """Whether it is no longer shown, and new links of the same place do not replace all that are gone."""
 
     def data(self) -> Values:
         """Return it as plain data."""
@@ -31,10 +32,15 @@ class LinkChange:
 
 
 def changes(before: Verification | None, after: Verification) -> Iterator[LinkChange]:
-    """Yield a change per link that is new, then those of places that have no link any more; at first, every link."""
+    """Yield the links that are new; at first, every link.
+
+    Links that are gone come before them, from places with more links gone than new: the new ones do not replace all.
+    """
     known = {chain.name: chain.links for chain in before.chains} if before else {}
     for chain in after.chains:
         former = known.get(chain.name, ())
-        yield from (LinkChange(chain=chain.name, link=link) for link in chain.links if link not in former)
-        places = {link.where for link in chain.links}
-        yield from (LinkChange(chain=chain.name, link=link, ended=True) for link in former if link.where not in places)
+        gone = [link for link in former if link not in chain.links]
+        new = [link for link in chain.links if link not in former]
+        unreplaced = Counter(link.where for link in gone) - Counter(link.where for link in new)
+        yield from (LinkChange(chain=chain.name, link=link, ended=True) for link in gone if link.where in unreplaced)
+        yield from (LinkChange(chain=chain.name, link=link) for link in new)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cli.main import main
+from openstack_prep.openshift.commands import verify
 from openstack_prep.openshift.names import resolver
 from tests.unit.conftest import ENDPOINTS
 from tests.unit.openshift.verify.view import API, ID, INGRESS, right
@@ -72,3 +74,55 @@ def test_no_cluster_and_nonsense(clouds_yaml: Path, capsys: pytest.CaptureFixtur
     assert contains(capsys.readouterr().err, "metadata.json", "[config.invalid]")
     assert main(["verify", "--infra-id", "dev", "--from", "home"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+SSH = """#!/bin/sh
+echo >> logins
+if [ $(wc -l < logins) -gt {failing} ]; then
+    echo "channel 0: open failed: connect failed: Connection refused" >&2
+    echo "stdio forwarding failed" >&2
+else
+    echo "ssh: connect to host node port 22: No route to host" >&2
+    [ $(wc -l < logins) -ne 9 ] || kill -s TERM $PPID
+fi
+exit 255
+"""
+WATCH = ("verify", "--infra-id", ID, "--os-cloud", "lab", "--api-ip", API, "--probe-from", "node", "--format", "json")
+
+
+def with_ssh(folder: Path, monkeypatch: pytest.MonkeyPatch, *, failing: int) -> None:
+    """Put a program ssh on PATH that cannot connect, so many times."""
+    program = folder / "bin" / "ssh"
+    program.parent.mkdir()
+    program.write_text(SSH.format(failing=failing))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(verify, "WATCH_SECONDS", 0.1)
+
+
+def test_a_watch_waits_for_the_machine_of_probe_from(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_ssh(cluster, monkeypatch, failing=3)
+    assert main([*WATCH, "--watch", "--until", "error"]) == 1
+    failed, *links = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [each["code"] for each in failed["errors"]] == ["config.invalid"]
+    assert "No route to host" in failed["errors"][0]["what"]
+    assert "probe.refused" in {each["code"] for each in links}
+
+
+def test_a_single_look_from_a_machine_that_does_not_answer(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_ssh(cluster, monkeypatch, failing=9)
+    assert main([*WATCH]) == 2
+    assert "No route to host" in capsys.readouterr().out
+
+
+def test_a_watch_that_has_seen_nothing_ends_with_the_error(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The program ssh sends the signal at the ninth login."""
+    with_ssh(cluster, monkeypatch, failing=99)
+    assert main([*WATCH, "--watch"]) == 2
+    assert "No route to host" in capsys.readouterr().out

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from openstack_prep.openshift.verify.chain import Verification
+import pytest
+
+from openstack_prep.base.diagnostic import Diagnostic
+from openstack_prep.openshift.verify.chain import Chain, Verification, ok
 from openstack_prep.openshift.verify.changes import changes
 from openstack_prep.openshift.verify.links import evaluate
 from openstack_prep.openshift.verify.target import wanted
@@ -42,3 +45,28 @@ def test_a_place_without_a_link_has_ended() -> None:
     ended = list(changes(good, replace(good, chains=chains)))
     assert [(each.chain, each.ended) for each in ended] == [("api", True), ("ingress", True)]
     assert ended[0].data()["ended"] is True
+
+
+A, B, C = (ok("address pairs", text) for text in "abc")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ended", "new"),
+    [
+        ([A, B], [A], [B], []),
+        ([A, B], [C], [A, B], [C]),
+        ([A, B], [A, C], [], [C]),
+        ([A], [B, C], [], [B, C]),
+        ([A], [], [A], []),
+    ],
+)
+def test_what_ends_at_a_place_with_several_links(
+    before: list[Diagnostic], after: list[Diagnostic], ended: list[Diagnostic], new: list[Diagnostic]
+) -> None:
+    """Security groups have a link per TCP port, pairs one per address, probes one per request."""
+    first, second = (
+        Verification(infra_id=ID, chains=(Chain(name="api", target="", links=tuple(links)),))
+        for links in (before, after)
+    )
+    found = [(each.ended, each.link) for each in changes(first, second)]
+    assert found == [*((True, each) for each in ended), *((False, each) for each in new)]
