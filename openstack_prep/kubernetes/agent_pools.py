@@ -7,13 +7,15 @@ nodes follow the agents in the outputs of the stack, pool by pool.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.resources.heat.parameters import mapping_of
 
 GROUP = re.compile(r"pool\d+")
+PARAMETERS = ("name", "count", "flavor", "image", "config", "to_remove")
+"""What follows the group in the names of the parameters of a pool."""
 
 
 class AgentPool(NamedTuple):
@@ -35,10 +37,16 @@ class AgentPool(NamedTuple):
         return f"{self.group}_{of}"
 
 
-def pools_in(values: Raw) -> list[AgentPool]:
-    """Return the pools, in the order of their groups, from the values of a stack's parameters by name."""
+def pools_in(values: Raw, names: Collection[str] | None = None) -> list[AgentPool]:
+    """Return the pools, in the order of their groups, from the values of a stack's parameters by name.
+
+    ``names`` are those of all its parameters, if some have no known value. A pool has all of ``PARAMETERS``: what
+    another template calls pool1_count does not count nodes that are agents.
+    """
+    every = frozenset(values if names is None else names)
     found = (name.removesuffix("_count") for name in values if name.endswith("_count"))
-    groups = sorted(filter(GROUP.fullmatch, found), key=lambda group: int(group.removeprefix("pool")))
+    groups = [each for each in filter(GROUP.fullmatch, found) if every >= {f"{each}_{part}" for part in PARAMETERS}]
+    groups.sort(key=lambda group: int(group.removeprefix("pool")))
     return [
         AgentPool(
             group=group,

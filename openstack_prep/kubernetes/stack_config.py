@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from openstack_prep.base.codes import Code
@@ -19,7 +19,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.core.model import Context, Key
 from openstack_prep.core.resource import resolve
 from openstack_prep.kubernetes import rke2_rules
-from openstack_prep.kubernetes.agent_pools import pools_in
+from openstack_prep.kubernetes.agent_pools import AgentPool, pools_in
 from openstack_prep.kubernetes.keys.schema import dotted, load_schema
 from openstack_prep.kubernetes.nodes import taint_warning
 from openstack_prep.kubernetes.registries import registry_faults
@@ -72,6 +72,10 @@ class Configuration(NamedTuple):
     resource: str = ""
     """The resource of the stack that has this template; empty for the stack's own."""
 
+    @property
+    def pools(self) -> list[AgentPool]:
+        return pools_in(self.declared, self.template.get("parameters") or {})
+
 
 class StackFault(NamedTuple):
     """What is wrong in one of the parameters, or in the template itself."""
@@ -107,8 +111,8 @@ def list_warnings(context: Context) -> Iterator[tuple[Key, str]]:
 
 
 def _warnings(configuration: Configuration) -> Iterator[str]:
-    declared, pools = configuration.declared, pools_in(configuration.declared)
-    for parameter, _ in _config_parameters(declared):
+    declared, pools = configuration.declared, configuration.pools
+    for parameter, _ in _config_parameters(pools):
         config = mapping_of(declared.get(parameter)) or {}
         # the taints of servers are judged with those of agents
         yield from (f"{parameter}: {text}" for text in rke2_rules.warnings(config, is_server=False))
@@ -136,7 +140,7 @@ def _taints_of_nodes(configuration: Configuration) -> list[list[str]]:
         own = mapping_of(configuration.declared.get(f"{role}_node_configs")) or {}
         nodes = [{**base, **each} for each in own.values() if isinstance(each, Mapping)]
         found += [rke2_rules.taints_of(each) for each in [*nodes, *[base] * (int(number) > len(nodes))][: int(number)]]
-    for pool in pools_in(configuration.declared):
+    for pool in configuration.pools:
         if not pool.number.isdecimal():
             return []
         found += [rke2_rules.taints_of({**of_agents, **pool.config})] * (not pool.is_empty)
@@ -251,7 +255,7 @@ def _has_functions(value: object) -> bool:
 def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Iterator[StackFault]:
     declared = configuration.declared
     minor = _minor(declared)
-    for parameter, form in _config_parameters(declared):
+    for parameter, form in _config_parameters(configuration.pools):
         schema = load_schema(form)
         written = dict(_written(configuration.template, parameter))
         for fault in document_faults(written, schema, minor):
@@ -276,15 +280,15 @@ def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Ite
             elif name not in taken:
                 yield StackFault(parameter, f"{parameter}.{dotted(fault.steps)}: {fault.what}", fault.fix, fault.code)
     yield from () if has_cluster else _version(declared.get("rke2_version"))
-    yield from _pool_names(declared)
+    yield from _pool_names(configuration.pools)
     yield from _registries(declared.get("registries"))
     yield from _extra_files(declared.get("extra_files"))
 
 
-def _config_parameters(declared: Raw) -> Iterator[tuple[str, Role]]:
+def _config_parameters(pools: Iterable[AgentPool]) -> Iterator[tuple[str, Role]]:
     """Yield the parameters with keys of config.yaml, and whose they are."""
     yield from (("server_config", "server"), ("agent_config", "agent"))
-    yield from ((each.parameter("config"), "agent") for each in pools_in(declared))
+    yield from ((each.parameter("config"), "agent") for each in pools)
 
 
 def _version(version: object) -> Iterator[StackFault]:
@@ -295,9 +299,9 @@ def _version(version: object) -> Iterator[StackFault]:
         yield StackFault("rke2_version", f"rke2_version: {version} {error.what}", error.fix, Code.CLUSTER_CONFIG)
 
 
-def _pool_names(declared: Raw) -> Iterator[StackFault]:
+def _pool_names(listed: Iterable[AgentPool]) -> Iterator[StackFault]:
     """Yield pools with the name of another one, whose nodes would have the same names."""
-    pools = [each for each in pools_in(declared) if not each.is_empty]
+    pools = [each for each in listed if not each.is_empty]
     for index, pool in enumerate(pools):
         for other in [each for each in pools[:index] if each.name == pool.name]:
             what = f"{pool.parameter('name')}: {pool.name} is also the name of {other.group}"

@@ -361,6 +361,11 @@ def output_mistakes(cluster: RkeFields, outputs: Outputs) -> Iterator[Mistake]:
             )
             yield Mistake("stack", what, ONE_PER_NODE)
             return
+    in_pools = len(members(pools_in(outputs.parameters))) if cluster.distribution == "rke2" else 0
+    if in_pools > len(outputs.values.get("agent_names") or ()):
+        what = f"stack/{outputs.stack}: output agent_names names fewer nodes than its {in_pools} of pools"
+        yield Mistake("stack", what, "correct the template: the nodes of its pools follow its other agents there")
+        return
     for name in ("api_address",) if cluster.user else ("api_address", "login_user"):
         value = outputs.values.get(name)
         if value is not None and not (isinstance(value, str) and re.fullmatch(r"[\w.:-]+", value)):

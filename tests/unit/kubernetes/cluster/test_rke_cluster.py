@@ -478,3 +478,35 @@ def test_a_cluster_needs_a_name_of_its_own_in_all_projects(run: CloudRun, make: 
     with pytest.raises(SpecError) as raised:
         resolved(spec[0], spec, run.admin)
     assert [(each.where, "same name" in each.what) for each in raised.value.mistakes] == [("rke_cluster/a", True)]
+
+
+TWO_AGENTS = {
+    **{"server_names": ["s0"], "server_addresses": ["10.1.0.10"], "api_address": "10.1.0.9", "login_user": "core"},
+    **{"agent_names": ["a0", "a1"], "agent_addresses": ["10.1.0.11", "10.1.0.12"]},
+}
+POOL = {"name": "fast", "flavor": "f", "image": "i", "config": '{"node-taint": ["disk=fast:NoSchedule"]}'}
+POOL |= {"to_remove": ""}
+
+
+def taints(run: CloudRun, cluster: RkeCluster) -> list[list[str]]:
+    """Return the taints of the agents in the files of a cluster."""
+    applied(run, cluster)
+    return [read(cluster, f"{name}.yaml").get("node-taint", []) for name in ("a0", "a1")]
+
+
+@pytest.mark.parametrize("count", ["1", "3"])
+def test_a_pool_has_all_parameters_of_one(heat: Heat, run: CloudRun, make: Make, count: str) -> None:
+    """Another template may call something pool1_count: ``roles`` describe all of its agents."""
+    heat.outputs, heat.parameters = dict(TWO_AGENTS), {"pool1_count": count}
+    servers, taint = NodeGroup(nodes="0", roles=("controlplane", "etcd")), "a=b:NoSchedule"
+    agents = NodeGroup(nodes="1-", roles=("worker",), taints=(taint,))
+    assert taints(run, make(distribution="rke2", roles=(servers, agents))) == [[taint], [taint]]
+
+
+def test_the_last_agents_are_nodes_of_pools(heat: Heat, run: CloudRun, make: Make) -> None:
+    pool = {f"pool1_{name}": value for name, value in POOL.items()}
+    heat.outputs, heat.parameters = dict(TWO_AGENTS), pool | {"pool1_count": "1"}
+    assert taints(run, make(distribution="rke2")) == [[], ["disk=fast:NoSchedule"]]
+    heat.parameters["pool1_count"] = "3"
+    (refused,) = refusals(run, make(distribution="rke2"))
+    assert contains(refused, "stack/a", "agent_names", "3")
