@@ -21,6 +21,7 @@ from openstack_prep.resources.lists.neutron_records import (
     NetworkRecord,
     PortRecord,
     R,
+    RouterRecord,
     SubnetRecord,
     Subport,
     TrunkRecord,
@@ -77,6 +78,13 @@ def external_for_all(run: CloudRun) -> frozenset[str]:
     """
     which: Values = {"object_type": "network", "action": "access_as_external", "target_tenant": "*"}
     return frozenset(raw["object_id"] for raw in run.admin.network.list("/rbac-policies", "rbac_policies", **which))
+
+
+@query
+def gateways_of(run: CloudRun, project_id: str) -> frozenset[str | None]:
+    """Return the ids of the external networks that routers of a project have their gateways on."""
+    listed = list_records(run.admin.network, RouterRecord, project_id=project_id)
+    return frozenset(router.gateway_network_id for router in listed)
 
 
 @query

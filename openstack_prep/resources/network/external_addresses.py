@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Context
+from openstack_prep.core.model import Change, Context
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import project_name
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import PortRecord
+from openstack_prep.resources.network.network import ExternalNetwork
+from openstack_prep.resources.network.neutron import is_new_value
 from openstack_prep.resources.network.subnet import is_host
 
 MOST = 100
@@ -54,6 +56,11 @@ class AsksForAddresses(InProject):
                 for address in (each for each in self.asked_addresses if each in other.asked_addresses):
                     what = f"{address} is also declared by {other.key}"
                     yield self.mistake(what, "choose another address", Code.ADDRESS_IN_USE)
+
+    def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterator[str]:
+        """Yield that several external networks have the name."""
+        if self.external_network and is_new_value("external_network", changes):
+            yield from ExternalNetwork(name=self.external_network).list_others(run)
 
 
 def refused(run: CloudRun, network: str, network_id: str, address: str) -> Iterator[tuple[str, str, str]]:

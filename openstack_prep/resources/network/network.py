@@ -269,9 +269,17 @@ class ExternalNetwork(Resource[CloudRun], Undeclarable):
     """Name of the network."""
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        named = [each for each in queries.external_networks(run) if each.name == self.name]
+        """Return, of several with the name, the one that routers of the spec's projects use, or the one for all.
+
+        Only members of a project connect its routers, and Neutron attaches no floating IP of another network.
+        """
+        named = self._named(run)
         if len(named) > 1:
-            named = [each for each in named if each.id in queries.external_for_all(run)] or named
+            projects = filter(None, map(run.find_project_id, run.homes))
+            used = frozenset[str | None]().union(*(queries.gateways_of(run, each) for each in projects))
+            in_use = [each for each in named if each.id in used]
+            for_all = [each for each in named if each.id in queries.external_for_all(run)]
+            named = in_use if len(in_use) == 1 else for_all or named
         if len(named) > 1:
             found = ", ".join(f"{each.id} of project {queries.project_name(run, each.project_id)}" for each in named)
             fix = (
@@ -279,6 +287,16 @@ class ExternalNetwork(Resource[CloudRun], Undeclarable):
             )
             raise NotUnique(f"{self.key}: {len(named)} external networks have this name ({found}); {fix}")
         return Observed(id=named[0].id) if named else None
+
+    def _named(self, run: CloudRun) -> list[NetworkRecord]:
+        return [each for each in queries.external_networks(run) if each.name == self.name]
+
+    def list_others(self, run: CloudRun) -> Iterator[str]:
+        """Yield that other networks have the name, for what nobody can check: a spec names no network by id."""
+        chosen = run.find_id(self)
+        others = [each.id for each in self._named(run) if each.id != chosen]
+        if chosen and others:
+            yield f"whether {self.key} is {chosen}, and not {' or '.join(others)} with the same name"
 
     def list_alternatives(self, run: CloudRun) -> Iterable[str]:
         return (network.name for network in queries.external_networks(run))

@@ -8,12 +8,15 @@ import requests_mock
 
 from openstack_prep.base.errors import CloudError
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observation, planner
-from openstack_prep.core.model import Action
+from openstack_prep.core.model import Action, OwnershipTag
 from openstack_prep.core.plan import Plan
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.network.declared_port import VisibleNetwork
-from openstack_prep.resources.network.network import Network
-from tests.unit.conftest import ENDPOINTS, failure
+from openstack_prep.resources.network.network import ExternalNetwork, Network
+from openstack_prep.resources.network.router import Router
+from tests.unit.conftest import ENDPOINTS, connection, failure
 from tests.unit.texts import contains
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
@@ -165,3 +168,26 @@ def test_only_single_projects_are_compared(run: CloudRun, services: requests_moc
         "object_id": ["n1"],
         "action": ["access_as_shared"],
     }
+
+
+@pytest.mark.parametrize(
+    ("gateways", "chosen"),
+    [([], "public"), (["own"], "own"), (["public"], "public"), (["own", "public"], "public"), ([None], "public")],
+)
+def test_two_external_networks_of_one_name(
+    services: requests_mock.Mocker, gateways: list[str | None], chosen: str
+) -> None:
+    """One is for all projects, one is shared with this one: the routers of the project tell which one it uses."""
+    run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=[None])
+    networks = [{"id": each, "name": "external", "project_id": "admin-project"} for each in ("own", "public")]
+    routers = [{"id": f"r{each}", "external_gateway_info": each and {"network_id": each}} for each in gateways]
+    services.get(f"{NEUTRON}/networks", json={"networks": networks})
+    services.get(f"{NEUTRON}/routers?project_id=admin-project", json={"routers": routers})
+    services.get(POLICIES, json={"rbac_policies": [{"object_id": "public"}]})
+    assert run.find_id(ExternalNetwork(name="external")) == chosen
+    for kind in (Router, FloatingIP):
+        (unchecked,) = kind(name="x", external_network="external").list_unchecked(run, None)
+        assert all(each["id"] in unchecked for each in networks)
+        assert list(kind(name="x", external_network="external").list_unchecked(run, [])) == []
+    services.get(f"{NEUTRON}/networks", json={"networks": networks[:1]})
+    assert list(FloatingIP(name="x", external_network="external").list_unchecked(run.fresh(), None)) == []
