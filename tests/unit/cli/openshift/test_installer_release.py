@@ -76,7 +76,12 @@ def test_a_link_is_as_safe_as_the_folder_of_its_target(config: Path) -> None:
         find_installer(config)
 
 
-def test_import_asks_no_installer_of_others(config: Path) -> None:
+def test_import_takes_the_release_of_no_other_installer(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(config.parent).chmod(0o777)
+    (config.parent / "bin").mkdir()
+    put(config.parent / "bin").write_text("#!/bin/sh\necho openshift-install 4.20.3\n")
+    monkeypatch.setenv("PATH", f"{config.parent / 'bin'}:{os.defpath}")
     config.write_text("apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: shop}\nplatform: {openstack: {}}\n")
     assert main(["import", str(config)]) == 2
+    (config.parent / INSTALLER).unlink()
+    assert main(["import", str(config)]) != 2
