@@ -103,7 +103,7 @@ OVN_CONFIG = Span(18)  # ovnKubernetesConfig is for OVN-Kubernetes alone (1c01b0
 
 VIPS_IN_ANY_NETWORK = Span(12)  # before, only in the first machine network (OS platform.go validateVIP; 0d5ece990c)
 VIPS_ELSEWHERE = Span(15)  # with a balancer of one's own: equal, or outside the machine networks (e2eb8473c7)
-VIPS_WITH_BALANCER = Span(19)  # with a balancer of one's own: no default addresses (ae32f27235)
+VIPS_WITH_BALANCER = Span(18)  # own balancer: no default addresses (ae32f27235; in 4.18 since 2025-10, e3d8c21eff)
 
 # --- machines ---------------------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ CAPABILITIES = {  # openshift/api config/v1 ClusterVersionCapabilitySets: the fi
     "CompatibilityRequirements": 23,
 }
 IN_ALL_SETS = ("MachineAPI",)  # from its first release on, of older sets as well
-LAST_SET = 18  # sets end at v4.18
+LAST_SET = 18  # sets end at v4.18; 4.17 has v4.17 since 4.17.4 (OCPBUGS-41642)
 MANDATORY = {"CloudCredential": 15, "CloudControllerManager": 16, "Ingress": 16}  # 02fbbd4e9e, 2dc1ef8720, f40285a4e7
 MARKETPLACE_NEEDS = "OperatorLifecycleManager"
 MARKETPLACE = Span(15)  # with baseline None (36e0844d21)

@@ -48,6 +48,13 @@ STRICTER_BEFORE = {
 """The same, before the release whose validation agrees."""
 
 
+ACCEPTED_SINCE = {
+    f"capability: set v4.17{more}": ("4.17", "4.17.4 has this set (OCPBUGS-41642); the judged source is older")
+    for more in ("", " with mandatory", " with mandatory and OLM")
+}
+"""What a later patch release than the judged one accepts."""
+
+
 def explained(release: str) -> set[str]:
     number = releases.minor(release)
     return {*STRICTER, *(name for name, (until, _) in STRICTER_BEFORE.items() if number < releases.minor(until))}
@@ -55,7 +62,8 @@ def explained(release: str) -> set[str]:
 
 @pytest.mark.parametrize("release", refused())
 def test_we_accept_nothing_that_the_installer_refuses(release: str) -> None:
-    assert set(refused()[release]) - ours(release) == set()
+    later = {name for name, (since, _) in ACCEPTED_SINCE.items() if since == release}
+    assert set(refused()[release]) - ours(release) == later
 
 
 @pytest.mark.parametrize("release", refused())
