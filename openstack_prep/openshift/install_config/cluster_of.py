@@ -24,7 +24,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import default_network_type
-from openstack_prep.openshift.install_config.fields import FIELDS, JOINED, Spelling
+from openstack_prep.openshift.install_config.fields import FIELDS, JOINED, REFERENCE, Spelling
 from openstack_prep.openshift.install_config.given import InstallConfigValues
 from openstack_prep.openshift.install_config.model import FileContents, InstallConfigFields
 from openstack_prep.openshift.install_config.paths import value_of
@@ -45,6 +45,8 @@ CONSTANTS = {
 TYPES = {"replicas": int, "size": int, "hostprefix": int, "hostsubnetlength": int, "fips": bool}  # others are strings
 CIDR_FIX = "write one such as 10.0.0.0/16"
 KINDS = {int: "a number", bool: "true or false"}
+UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
+"""What the forms of fields raise."""
 HIDDEN = ("pull_secret", "proxy.")  # may contain passwords
 
 
@@ -107,10 +109,9 @@ class _Reading:
             self._paths[of] = spelling.path
             try:
                 self.values[of] = spelling.given(_typed(spelling.name, value, scalar=of in CONTENTS))
-            except (AttributeError, KeyError, TypeError, ValueError):
-                kind = KINDS.get(TYPES.get(spelling.name.lower(), str), "what the installer accepts")
+            except UNREADABLE:
                 fix = "write it in single quotes" if of in CONTENTS else f"see the documentation of {spelling.name}"
-                self._wrong(of, f"{_shown(of, value)} is not {kind}", fix)
+                self._wrong(of, _reason(of, spelling, value), fix)
             return
 
     def _wrong(self, of: str, what: str, fix: str) -> None:
@@ -199,10 +200,28 @@ def _is_missing(of: str, spelling: Spelling, value: object) -> bool:
         return True
     if spelling.name.lower() in TYPES or of == "ovn_join_subnet":
         return False
-    if of in _lists() and not spelling.single and spelling.form is not JOINED:
+    if _is_list(of, spelling):
         # zones of one empty text are the default (CLOUD machinepool.go, validateZones)
         return value == [] or (spelling.name == "zones" and value == [""])
     return value in ("", {}) and of not in NETWORKS
+
+
+def _reason(of: str, spelling: Spelling, value: object) -> str:
+    """Return why a value cannot be read: it, or an element of it, is of another kind."""
+    kind = KINDS.get(TYPES.get(spelling.name.lower(), str), "a mapping" if spelling.form is REFERENCE else "text")
+    if _is_list(of, spelling):
+        for index, each in enumerate(value if isinstance(value, list) else ()):
+            try:
+                spelling.given(_typed(spelling.name, [each]))
+            except UNREADABLE:
+                what = "lacks a value, or has one of another kind"
+                return f"[{index}] {what if isinstance(each, Mapping) else f'is {shown(each)}, not a mapping'}"
+        kind = "a list"
+    return f"{_shown(of, value)} is not {kind}"
+
+
+def _is_list(of: str, spelling: Spelling) -> bool:
+    return of in _lists() and not spelling.single and spelling.form is not JOINED
 
 
 @cache

@@ -22,6 +22,13 @@ NUMBERS = frozenset(
     )
 )
 """Fields that take a number, in lowercase letters."""
+TEXTS = frozenset(
+    (
+        *("types", "zones", "additionalnetworkids", "additionalsecuritygroupids", "externaldns", "servicenetwork"),
+        *("apivips", "ingressvips", "mirrors", "additionalenabledcapabilities", "featuregates", "finalizers"),
+    )
+)
+"""Fields with lists of texts, in lowercase letters (types of pkg/types at 5.0)."""
 AS_THEY_ARE = frozenset(("fips", "kind", "apiversion"))
 """Fields that take no text, and those of an embedded struct, whose types sigs.k8s.io/yaml does not look up."""
 
@@ -30,12 +37,13 @@ def as_installer_reads(value: Any, name: str = "") -> Any:
     """Return a document in which booleans and numbers are the texts that the installer's fields for texts get.
 
     Source: sigs.k8s.io/yaml yaml.go, convertToJSONableObject: a number becomes a text where the Go field is a string;
-    encoding/json writes 3.0 as 3, which a field for integers takes.
+    encoding/json writes 3.0 as 3, which a field for integers takes, and leaves an element that is null at its zero
+    value: in a list of texts, an empty one.
     """
     if isinstance(value, Mapping):
         return {each: as_installer_reads(inner, str(each).lower()) for each, inner in value.items()}
     if isinstance(value, list):
-        return [as_installer_reads(each, name) for each in value]
+        return ["" if each is None and name in TEXTS else as_installer_reads(each, name) for each in value]
     if name in NUMBERS:
         is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**63
         return int(value) if is_whole else value

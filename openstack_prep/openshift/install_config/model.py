@@ -23,6 +23,21 @@ def _release(value: object) -> object:
 
 
 Release = Annotated[str, Reads(_release, {"type": "string", "pattern": r"^[45]\.\d+"})]
+
+
+def _host_prefix(value: object) -> object:
+    if isinstance(value, int) and value > 32:
+        raise InvalidValue("is more than the 32 bits of an IPv4 address", "write 23; that of IPv6 is always 64")
+    return value
+
+
+def _cpu_partitioning(value: object) -> object:
+    """Refuse what the installer takes for None without a word (pkg/asset/manifests/topologies.go)."""
+    if isinstance(value, str) and value not in ("None", "AllNodes"):
+        raise InvalidValue("has the effect of None", "write AllNodes or None")
+    return value
+
+
 Replicas = Annotated[int, Ge(0), Le(1000)]
 
 
@@ -160,7 +175,7 @@ class InstallConfigFields(Strict):
     """Networks of the pods."""
     service_networks: Annotated[tuple[Cidr, ...], Len(1)] = ("172.30.0.0/16",)
     """Networks of the services."""
-    host_prefix: Annotated[int, Ge(1), Le(32)] = 23
+    host_prefix: Annotated[int, Ge(1), Le(32), Reads(_host_prefix)] = 23
     """Prefix length of a machine's part of the IPv4 networks of pods; 64 for IPv6."""
     ovn_join_subnet: Cidr | None = None
     """IPv4 network inside OVN-Kubernetes, instead of 100.64.0.0/16 (4.18 and later)."""
@@ -176,7 +191,7 @@ class InstallConfigFields(Strict):
     """How endpoints are published (4.3 and later); OpenStack supports only External."""
     capabilities: Capabilities | None = None
     """Optional capabilities to install (4.11 and later)."""
-    cpu_partitioning: Literal["None", "AllNodes"] | None = None
+    cpu_partitioning: Annotated[Literal["None", "AllNodes"], Reads(_cpu_partitioning)] | None = None
     """Whether workloads are pinned to CPUs (4.13 and later)."""
     feature_set: Name | None = None
     """Feature set, such as TechPreviewNoUpgrade (4.12 and later)."""

@@ -17,7 +17,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import HOST_PREFIX_IPV6
 from openstack_prep.openshift.install_config.fields import OBJECT_META
-from openstack_prep.openshift.install_config.given import NUMBERS
+from openstack_prep.openshift.install_config.given import NUMBERS, TEXTS
 from openstack_prep.openshift.install_config.paths import known_paths, oldest, platform_of, value_of
 
 OPENSTACK = "platform.openstack"
@@ -39,13 +39,7 @@ LISTS = frozenset(
         *("imagecontentsources", "imagedigestsources", "ownerreferences", "managedfields"),
     )
 )
-TEXTS = frozenset(
-    (
-        *("types", "zones", "additionalnetworkids", "additionalsecuritygroupids", "externaldns", "servicenetwork"),
-        *("apivips", "ingressvips", "mirrors", "additionalenabledcapabilities", "featuregates", "finalizers"),
-    )
-)
-"""Fields with lists, and with lists of texts, in lowercase letters (types of pkg/types at 5.0)."""
+"""Fields with lists of mappings, in lowercase letters (types of pkg/types at 5.0)."""
 MAPS = ("metadata.labels", "metadata.annotations")
 POD_NETWORKS = ("networking.clusterNetwork", "networking.clusterNetworks")  # the new name goes first
 META = ("kind", "metadata", *({f"metadata.{name}".lower() for name in OBJECT_META} - {*MAPS}))
@@ -272,6 +266,18 @@ def _other_platforms(section: Raw, path: str, own: str, release: int) -> Iterato
             yield str(name)
 
 
+def _empty_zones(document: Raw, release: int) -> Iterator[Mistake]:
+    """Yield pools whose only zone is an empty text: Nova's default, and a zone (OS machinepool.go, len of Zones)."""
+    pools = {f"{OPENSTACK}.defaultMachinePlatform": value_of(document, f"{OPENSTACK}.defaultMachinePlatform")}
+    pools |= {f"{where}.{OPENSTACK}": value_of(pool, OPENSTACK) for where, pool in _all_pools(document)}
+    for where, pool in pools.items() if release in releases.VOLUME_ZONES else ():
+        volume = value_of(pool, "rootVolume")
+        has_empty = value_of(pool, "zones") == [""] and volume is not None
+        if has_empty and value_of(volume, "zones") in (None, []):
+            what = "is missing; zones: [''] counts as a zone, and a root volume requires a zone of volumes for it"
+            yield Mistake(f"{where}.rootVolume.zones", what, "leave out zones")
+
+
 # --- feature gates ------------------------------------------------------------------------
 
 
@@ -301,6 +307,7 @@ def _empty_sections(document: Raw, release: int) -> Iterator[Mistake]:
 
 RULES: tuple[Callable[[Raw, int], Iterable[Mistake]], ...] = (
     _pools,
+    _empty_zones,
     _platforms,
     _gates,
     _empty_sections,

@@ -40,7 +40,7 @@ def _proxy(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
         yield Mistake("proxy", "has no proxy", "give http or https")
     for where, url, schemes in (("http", proxy.http, ["http"]), ("https", proxy.https, ["http", "https"])):
         if url and not _is_url_of_host(url, schemes):  # it may hold a password
-            yield Mistake(f"proxy.{where}", "is not the URL of a proxy", f"begin with {' or '.join(schemes)}://HOST")
+            yield Mistake(f"proxy.{where}", "is not the URL of a proxy", _fix(schemes))
         elif url and release in releases.PROXIES_OUTSIDE and (inside := _network_of(url, cluster)):
             yield Mistake(f"proxy.{where}", f"the proxy is in {inside}", "give a proxy outside the cluster")
     if proxy.exceptions != ("*",):
@@ -48,6 +48,10 @@ def _proxy(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
             if not _is_exception(each, release):
                 what = f"{each!r} is not an address, a network or a domain"
                 yield Mistake("proxy.exceptions", what, "write one such as .example.com, without wildcard or port")
+
+
+def _fix(schemes: Sequence[str]) -> str:
+    return f"write {' or '.join(f'{each}://HOST:PORT' for each in schemes)}; PORT is at most 65535"
 
 
 def _is_url_of_host(url: str, schemes: Sequence[str]) -> bool:

@@ -52,7 +52,7 @@ def _machines(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
         if pool.root_volume is not None:
             yield from _size(f"{where}.root_volume.size", pool.root_volume)
             if release in releases.VOLUME_ZONES and pool.zones and not pool.root_volume.zones:
-                what = f"is missing; {where}.zones and a root volume require it"
+                what = f"names no zone; {where}.zones and a root volume require one"
                 yield Mistake(f"{where}.root_volume.zones", what, "give one zone of volumes for all, or one per zone")
         for name in ("additional_networks", "additional_security_groups"):
             yield from ids(f"{where}.{name}", getattr(pool, name))

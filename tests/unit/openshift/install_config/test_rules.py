@@ -240,7 +240,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "zones without zones of volumes": (
         {"compute": MachinePool(zones=("a",), root_volume=VOLUME), "release": "4.14"},
-        "compute.root_volume.zones: is missing; compute.zones and a root volume require it",
+        "compute.root_volume.zones: names no zone; compute.zones and a root volume require one",
     ),
     "zones that do not pair": (
         {
