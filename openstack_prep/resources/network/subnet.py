@@ -333,8 +333,9 @@ class Subnet(NetworkResource[SubnetRecord]):
     def _check_ranges(self, whole: _Network, known: str | None) -> Iterable[Mistake]:
         """Yield what is wrong with the pools, and the gateway as far as it is known.
 
-        The gateway may be outside, such as fe80::1 (Neutron 24 to 29, ipam/utils.py, check_gateway_invalid_in_subnet);
-        then no router gets an interface in the subnet, which the router reports.
+        The gateway may be outside, such as fe80::1: db/db_base_plugin_v2.py (_validate_subnet) and ipam/utils.py
+        (check_gateway_invalid_in_subnet) allow it alike in Neutron 24.0.0, 25.0.0, 26.0.0, 27.0.0, 28.0.0 and 29.0.0.
+        Then no router gets an interface in the subnet, which the router reports.
         """
         pools = sorted((_ends(each) for each in self.allocation_pools or ()), key=lambda ends: int(ends[0]))
         gateway = ipaddress.ip_address(known) if known else None
