@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from openstack_prep.base.raw import Values
+from openstack_prep.base.raw import Raw, Values
 from openstack_prep.core.deletion_loss import DeletionLoss, Unchecked
 from openstack_prep.core.model import UpdateEffects
 from openstack_prep.resources.heat.flow import GROUPS
@@ -44,6 +44,8 @@ class StackRecord:
     """By place: volumes that an update has to create again, because the secrets on them have changed."""
     preview: tuple[Effect, ...] = ()
     """What an update would do; empty if Heat was not ``asked``, or has ``refused``."""
+    group_names: Mapping[str, str] = field(default_factory=dict)
+    """By group of the template, such as pool1: the value of its parameter pool1_name."""
     kept: tuple[str, ...] = ()
     """Parameters whose new values only new servers get."""
     taken: tuple[DeletionLoss | Unchecked, ...] = ()
@@ -66,12 +68,12 @@ class StackRecord:
         for each in self.preview:
             if not (each.verb == "update" and each.place in sizes):  # its size says it
                 places[NAMES.get(each.verb, each.verb)].append(each.place)
-        done = [f"{WORDS[name]} {_named(listed)}" for name, listed in places.items() if listed]
+        done = [f"{WORDS[name]} {self._named(listed)}" for name, listed in places.items() if listed]
         if not places["replace"] and not places["rebuild"] and not places["unknown"]:
             done.append("rebuilds none")
         if self.kept:
             done.append(self.kept_text)
-        begin = ", ".join(f"{group} {before} to {after}" for group, (before, after) in sizes.items())
+        begin = ", ".join(f"{self._titled(group)} {before} to {after}" for group, (before, after) in sizes.items())
         text = f"{begin}: Heat {', '.join(done)}" if begin else f"Heat {', '.join(done)}"
         data: Values = {name: {"before": before, "after": after} for name, (before, after) in sizes.items()}
         return UpdateEffects(PENDING, text, {"sizes": data, **places, "kept": list(self.kept)})
@@ -80,6 +82,14 @@ class StackRecord:
     def kept_text(self) -> str:
         """What existing servers keep."""
         return f"leaves the files of existing servers, so only new ones get {', '.join(self.kept)}"
+
+    def _named(self, places: Sequence[str]) -> str:
+        more = len(places) - SHOWN
+        return ", ".join(map(self._titled, places[:SHOWN])) + (f" and {more} more" if more > 0 else "")
+
+    def _titled(self, place: str) -> str:
+        name = self.group_names.get(place, place)
+        return place if name == place else f"{place} ({name})"
 
     def _sizes(self) -> dict[str, tuple[int, int]]:
         """Return the number of members before and after, of each group whose number changes."""
@@ -103,6 +113,8 @@ class StackRecord:
         return self.status.startswith("DELETE")
 
 
-def _named(places: Sequence[str]) -> str:
-    more = len(places) - SHOWN
-    return ", ".join(places[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+def group_names(template: Raw, values: Raw) -> dict[str, str]:
+    """Return the names of groups by which people know them: the values of parameters such as pool1_name."""
+    resources: Raw = template.get("resources") or {}
+    groups = (name for name, each in resources.items() if each.get("type") in GROUPS)
+    return {name: str(values[f"{name}_name"]) for name in groups if values.get(f"{name}_name")}

@@ -32,7 +32,7 @@ from openstack_prep.resources.orchestration import checks
 from openstack_prep.resources.orchestration.checks import QuotaCheck
 from openstack_prep.resources.orchestration.inputs import Inputs, StackNeighbours
 from openstack_prep.resources.orchestration.losses import StackLosses, taken_by_update
-from openstack_prep.resources.orchestration.record import PENDING, StackRecord
+from openstack_prep.resources.orchestration.record import PENDING, StackRecord, group_names
 
 COMPARED = ("template", "parameters", "environment", "tags", "status")
 DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
@@ -195,8 +195,10 @@ class Stack(Inputs, LeavesContent):
         package = self.package
         registry = package.environment.get("resource_registry") or {}
         kept = list_kept(package.template, package.files, registry, before, package.visible(self.given))
+        record = replace(record, asked=True, preview=tuple(sorted(found)), kept=tuple(kept))
         taken = tuple(dict.fromkeys(taken_by_update(run, record.stack, found)))
-        return replace(record, asked=True, preview=tuple(sorted(found)), kept=tuple(kept), taken=taken)
+        named = group_names(package.template, package.visible({**before, **self.given}))
+        return replace(record, taken=taken, group_names=named)
 
     def _outputs(self, raw: Raw) -> tuple[dict[str, str], dict[str, Secret]]:
         """Return the stack's outputs as text, with stars for those that are secrets, and these."""

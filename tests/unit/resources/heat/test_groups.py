@@ -17,7 +17,7 @@ from openstack_prep.resources.heat.preview import (
     with_group_effects,
 )
 from openstack_prep.resources.heat.stacks import HeatStack
-from openstack_prep.resources.orchestration.record import StackRecord
+from openstack_prep.resources.orchestration.record import StackRecord, group_names
 
 STACK = "http://heat/v1/admin-project/stacks/s/root"
 SERVER = "OS::Nova::Server"
@@ -236,10 +236,16 @@ def test_a_member_depends_on_what_its_named_conditions_depend_on(stack: HeatStac
             "Heat updates nodes.0, nodes.1, nodes.2, nodes.3, nodes.4 and 4 more",
         ),
         ([Effect(MAYBE, "nodes", SCALING)], "Heat may replace members of nodes"),
+        (
+            [Effect("add", "gpus.0", "node.yaml"), Effect("add", "gpus", GROUP), Effect("update", "gpus", GROUP)],
+            "Heat adds gpus.0, gpus (fast), updates gpus (fast)",
+        ),
     ],
 )
 def test_what_an_update_does_is_one_sentence(stack: HeatStack, preview: list[Effect], text: str) -> None:
-    effects = StackRecord(stack=stack, status="UPDATE_COMPLETE", preview=tuple(preview)).effects
+    names = group_names({"resources": {"gpus": group(1)}}, {"gpus_name": "fast", "nodes_name": "other"})
+    record = StackRecord(stack=stack, status="UPDATE_COMPLETE", preview=tuple(preview), group_names=names)
+    effects = record.effects
     assert effects is not None
     kept = "rebuild" not in text and "replace" not in text
     assert effects.text == text + (", rebuilds none" if kept else "")
