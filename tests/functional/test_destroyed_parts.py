@@ -29,7 +29,7 @@ def _name(prep: Prep) -> str:
             {"name": "storage", "network": "storage", "cidr": "10.0.1.0/24"},
         ],
         "routers": [{"name": "out", "interfaces": ["nodes"]}],
-        "application_credentials": [{"name": "app", "user": name, "clouds_yaml": "clouds.yaml", "cloud": "app"}],
+        "application_credentials": [{"name": "app", "clouds_yaml": "clouds.yaml", "cloud": "app"}],
         "env_file": {"path": "lab.env", "cloud": "app"},
     }
     prep.write(spec)
@@ -40,7 +40,7 @@ def _name(prep: Prep) -> str:
 def left(prep: Prep) -> set[str]:
     """Return the resources of the spec that exist, without those that are files of this machine."""
     shown = json.loads(prep.run("show", "--format", "json", prep.spec.name).stdout)
-    return {key for key, found in shown.items() if found and not key.startswith("env_file/")}
+    return {key for key, found in shown.items() if found and key != "version" and not key.startswith("env_file/")}
 
 
 def done(text: str) -> dict[str, tuple[str, str]]:
@@ -48,7 +48,7 @@ def done(text: str) -> dict[str, tuple[str, str]]:
     return {step["resource"]: (step["action"], step["status"]) for step in json.loads(text)["steps"]}
 
 
-@pytest.mark.parametrize("files", [True, False])
+@pytest.mark.parametrize("files", [True, pytest.param(False, marks=pytest.mark.more)])
 def test_a_target_goes_with_what_needs_it(prep: Prep, name: str, *, files: bool) -> None:
     before = left(prep)
     if not files:
@@ -70,7 +70,7 @@ def test_a_target_goes_with_what_needs_it(prep: Prep, name: str, *, files: bool)
         assert left(prep) == before
 
 
-@pytest.mark.parametrize("files", [True, False])
+@pytest.mark.parametrize("files", [pytest.param(True, marks=pytest.mark.more), False])
 def test_a_saved_plan_destroys_what_it_shows(prep: Prep, devcloud: Devcloud, name: str, *, files: bool) -> None:
     if not files:
         for each in WRITTEN:
@@ -78,7 +78,7 @@ def test_a_saved_plan_destroys_what_it_shows(prep: Prep, devcloud: Devcloud, nam
     prep.run("plan", "--destroy", "--out", "old.plan", prep.spec.name)
     prep.destroy("--target", "network/storage")
     refused = json.loads(prep.run("apply", "--format", "json", "--plan", "old.plan", code=2).stdout)
-    assert {"plan.changed"} == {each["code"] for each in refused["errors"]}
+    assert "network/storage" in {each["where"].rpartition(": ")[2] for each in refused["errors"]}
     assert {"network/nodes", f"project/{name}"} <= left(prep)
 
     shown = json.loads(prep.run("plan", "--destroy", "--format", "json", "-o", "new.plan", prep.spec.name).stdout)
