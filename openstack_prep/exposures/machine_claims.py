@@ -21,7 +21,7 @@ from openstack_prep.exposures.service_host import ClusterMachine, machines
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.network import port as ports
-from openstack_prep.resources.network.reserved_ports import addresses_of, claim_id, claim_of
+from openstack_prep.resources.network.reserved_ports import addresses_of, claim_id, claim_of, port_name
 
 # Claims on ports that no declared exposure holds: of exposures, or in pools, that a spec no longer declares.
 #
@@ -36,6 +36,7 @@ class LeftClaim(InProject, Undeclarable):
 
     name: str
     pool: str
+    address: str
 
     @property
     def key(self) -> Key:
@@ -48,17 +49,21 @@ class LeftClaim(InProject, Undeclarable):
         for port in ports.ports_of(run, run.find_project_id(owner)):
             claim, pool = claim_of(port), OwnershipTag.name_in(port.description)
             if claim and pool and port.fixed_ips:
-                left = cls(name=claim.exposure, pool=pool, **cls.placing(owner))
                 address = addresses_of(port, port.fixed_ips[0].subnet_id)[0]
-                yield left, left._observed(address, ours=run.ownership.owns(port.description))
+                left = cls(name=claim.exposure, pool=pool, address=address, **cls.placing(owner))
+                yield left, left._observed(ours=run.ownership.owns(port.description))
 
-    def _observed(self, address: str, *, ours: bool) -> Observed:
-        outputs = {"address": address}
-        return Observed(id=claim_id(self.pool, address), ours=ours, values={"pool": self.pool}, outputs=outputs)
+    def _observed(self, *, ours: bool) -> Observed:
+        outputs = {"address": self.address}
+        return Observed(id=claim_id(self.pool, self.address), ours=ours, values={"pool": self.pool}, outputs=outputs)
 
     def find_one(self, run: CloudRun) -> Observed | None:
         claims = self.scan(run, self.owner)
         return next((seen for left, seen in claims if (left.name, left.pool) == (self.name, self.pool)), None)
+
+    def provides(self) -> Iterable[Key]:
+        """Return also its port: a floating IP there is detached first, because the claim proves whose that is."""
+        return (self.key, self.key_of("port", port_name(self.pool, self.address)))
 
     def needs(self) -> Iterable[Key]:
         """Return the pool, so that it is deleted after the claim."""
@@ -180,9 +185,9 @@ class LeftFileClaim(LeftClaim):
             for name, claim in pool.of_spec(run.ownership.spec).items() if pool else ():
                 if (file.name, cluster_of(name)) in clusters:
                     continue
-                left = cls(name=name, pool=file.name, file=file, **cls.placing(file.owner))
+                left = cls(name=name, pool=file.name, address=claim.address, file=file, **cls.placing(file.owner))
                 assert pool is not None
-                yield left, left._observed(claim.address, ours=register.is_user(pool))
+                yield left, left._observed(ours=register.is_user(pool))
 
     def find_one(self, run: CloudRun) -> Observed | None:
         claims = self.in_files(run, (self.file,))

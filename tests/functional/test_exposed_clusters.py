@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from openstack_prep.resources.network.reserved_ports import OWNER
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 
@@ -50,6 +51,11 @@ def shown(prep: Prep, code: int = 0) -> dict[str, set[str]]:
     return {each["name"]: {hop["code"] for hop in each["hops"] if hop["status"] != "ok"} for each in found}
 
 
+def deleted(steps: dict[str, dict[str, Any]]) -> set[str]:
+    """Return the kinds of what an apply has deleted."""
+    return {key.partition("/")[0] for key, step in steps.items() if step["action"] == "delete"}
+
+
 @pytest.fixture
 def shipped(prep: Prep, request: pytest.FixtureRequest) -> dict[str, Any]:
     """A shipped spec in the folder, whose project's user has a password of the test."""
@@ -85,6 +91,38 @@ def _name(spec: dict[str, Any]) -> str:
     """Return which of the shipped specs it is."""
     names = {"shop": "external-ip", "ocp": "openshift", "okd": "service-host", "machines": "virtual-machines"}
     return names.get(spec["name"], spec["name"])
+
+
+@pytest.mark.parametrize("shipped", ["external-ip"], indirect=True)
+def test_an_exposure_is_pruned_with_its_pool(prep: Prep, shipped: dict[str, Any], devcloud: Devcloud) -> None:
+    """Its floating IP is detached and stays, because the spec still declares it; then it goes as well."""
+    prep.apply()
+    for section in ("exposures", "address_pools", "exposed_clusters"):
+        del shipped[section]
+    prep.write(shipped)
+    project = devcloud.admin.identity.find_project("shop", ignore_missing=False).id
+    (before,) = devcloud.admin.network.ips(project_id=project)
+    assert prep.changes() == {"security_group_rules/nodes"}  # without --prune the others are only named
+    assert deleted(prep.apply("--prune")) >= {"floating_ip_attachment", "exposure", "address_pool"}
+    (floating,) = devcloud.admin.network.ips(project_id=project)
+    assert (floating.id, floating.port_id) == (before.id, None)
+    assert list(devcloud.admin.network.ports(project_id=project, device_owner=OWNER)) == []
+    del shipped["floating_ips"]
+    prep.write(shipped)
+    assert deleted(prep.apply("--prune")) == {"floating_ip"}
+    assert prep.changes() == set()
+
+
+@pytest.mark.parametrize("shipped", ["external-ip"], indirect=True)
+def test_a_floating_ip_leaves_its_exposure(prep: Prep, shipped: dict[str, Any], devcloud: Devcloud) -> None:
+    """The exposure no longer names it; both go with one apply, and the address stays reserved."""
+    prep.apply()
+    del shipped["exposures"][0]["floating_ip"], shipped["floating_ips"]
+    prep.write(shipped)
+    assert deleted(prep.apply("--prune")) >= {"floating_ip_attachment", "floating_ip"}
+    project = devcloud.admin.identity.find_project("shop", ignore_missing=False).id
+    assert list(devcloud.admin.network.ips(project_id=project)) == []
+    assert prep.changes() == set()
 
 
 @pytest.mark.parametrize("shipped", ["metallb"], indirect=True)

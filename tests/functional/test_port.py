@@ -174,6 +174,19 @@ def test_floating_ips_and_pairs_refer_to_declared_ports(lab: Lab) -> None:
     assert lab.admin.identity.find_project(lab.name) is None
 
 
+def test_a_port_goes_after_its_attachment(lab: Lab) -> None:
+    """The floating IP is not the spec's, which detaches it and leaves it."""
+    external = lab.admin.network.find_network("external", ignore_missing=False)
+    lab.apply(*ALL)
+    theirs = lab.admin.network.create_ip(floating_network_id=external.id, project_id=lab.project_id)
+    attached = FloatingIPAttachment(address=theirs.floating_ip_address, port="api")
+    lab.apply(*ALL, attached)
+    assert lab.admin.network.get_ip(theirs).port_id == port(lab).id
+    lab.apply(*BASE, prune=True)
+    assert lab.admin.network.get_ip(theirs).port_id is None
+    lab.admin.network.delete_ip(theirs)
+
+
 def destroy_refused(lab: Lab) -> str:
     with pytest.raises(PlanRefused) as refused:
         api.destroy(lab.cloud, Spec(lab.name, tuple(lab.declared.values())))

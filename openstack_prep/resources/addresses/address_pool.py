@@ -41,6 +41,7 @@ from openstack_prep.resources.network.reserved_ports import (
     use_of,
 )
 from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.network.uses import stays_attached
 
 OUTSIDE = "outside the allocation pools"
 CEILING = 1024
@@ -288,11 +289,11 @@ class AddressPool(ByProjectUser):
     def _check_floating(
         self, run: CloudRun, ports: Mapping[str, PortRecord], going: frozenset[str]
     ) -> Iterator[Mistake]:
-        """Yield floating IPs on ports that are deleted, unless they are themselves: Neutron would detach them."""
+        """Yield floating IPs on ports that are deleted, unless the plan detaches them: Neutron would do so silently."""
         project_id = run.find_project_id(self.owner) if ports else None
         for record in FloatingIP.listing(run, project_id) if project_id else ():
             port = ports.get(record.port_id or "")
-            if port is not None and record.id not in going:
+            if port is not None and stays_attached(record, going):
                 what = f"floating IP {record.address} is attached to {shown(port)}"
                 yield self.mistake(what, "detach it first", Code.STILL_USED)
 

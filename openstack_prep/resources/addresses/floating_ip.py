@@ -31,7 +31,7 @@ from openstack_prep.resources.network.external_addresses import AsksForAddresses
 from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.port import ports_of
-from openstack_prep.resources.network.uses import Use, of_floating_ip
+from openstack_prep.resources.network.uses import Use, attachment_id, of_floating_ip
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -189,15 +189,13 @@ class FloatingIP(AsksForAddresses, NetworkResource[FloatingIPRecord]):
         return cascades.find_losses(run, deletions, going)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        """Yield that it is attached to a port that is kept, unless this spec deletes the attachment first."""
+        """Yield that it is attached to a port that is kept, unless the plan deletes the attachment first."""
         record = observed.record_as(FloatingIPRecord)
         if record.port_id is None:
             return
         listed = ports_of(run, run.find_project_id(self.owner))
         port = next((each for each in listed if each.id == record.port_id), None)
-        names = {self.name, record.address, record.id}
-        managed = {port_name for label, port_name in self.neighbours.attached if label in names}
-        if port is None or not ({port.id, port.device_id} & going or port.name in managed):
+        if port is None or going.isdisjoint({port.id, port.device_id, attachment_id(record.id, port.id)}):
             yield self._in_use(record, port.name if port else "")
 
     def _in_use(self, record: FloatingIPRecord, port_name: str = "") -> Mistake:

@@ -27,6 +27,7 @@ from openstack_prep.resources.lists.neutron_records import INTERFACES, FloatingI
 from openstack_prep.resources.lists.ownership import attachment_tag, carries, name_of
 from openstack_prep.resources.network.network import routers_of
 from openstack_prep.resources.network.port import NamedPort, PortOfInstaller, of_another, ports_of
+from openstack_prep.resources.network.reserved_ports import claim_of
 from openstack_prep.resources.network.uses import attachment_id
 
 LONGEST_DESCRIPTION = 255
@@ -116,12 +117,21 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the attachments that this spec has recorded in descriptions of floating IPs."""
+        """Yield the attachments that this spec has recorded: in descriptions of floating IPs, or as claims on ports.
+
+        A floating IP of the spec is on a port that an exposure has claimed because the exposure names it. Ports of
+        installers get theirs otherwise, also those of the spec.
+        """
         project_id = run.find_project_id(owner)
-        for record in FloatingIP.listing(run, project_id) if project_id else ():
-            port = attachment_tag(run.ownership).owns(record.description) and OwnershipTag.name_in(record.description)
-            if port and record.port_id:
-                declared = cls(port=port, address=record.address, **cls.placing(owner))
+        listed = [each for each in FloatingIP.listing(run, project_id) if each.port_id] if project_id else []
+        reserved = ports_of(run, project_id) if listed else ()
+        claimed = {each.id: each.name for each in reserved if run.ownership.owns(each.description) and claim_of(each)}
+        for record in listed:
+            noted = attachment_tag(run.ownership).owns(record.description)
+            name = name_of(run.ownership, record)
+            port = OwnershipTag.name_in(record.description) if noted else name and claimed.get(record.port_id or "")
+            if port:
+                declared = cls(port=port, floating_ip=name, address=record.address, **cls.placing(owner))
                 yield declared, declared._observe(run, record)
 
     def deleted_ids(self, observed: Observed) -> frozenset[str]:

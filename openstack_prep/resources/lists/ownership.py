@@ -67,9 +67,10 @@ def has_flavors(run: CloudRun, _: Resource | None) -> bool:
 
 
 def has_attachments(run: CloudRun, project: Resource | None) -> bool:
-    """Whether the spec has attached floating IPs of a project that it does not manage."""
-    tag = attachment_tag(run.ownership)
-    return any(tag.owns(record.description) for record in _listed(run, project, FloatingIPRecord))
+    """Whether the spec has attached floating IPs of a project, or may have attached its own."""
+    tag, attached = attachment_tag(run.ownership), _listed(run, project, FloatingIPRecord)
+    mine = (tag.owns(each.description) or name_of(run.ownership, each) for each in attached if each.port_id)
+    return any(mine)
 
 
 def _listed(run: CloudRun, project: Resource | None, kind: type[R]) -> Sequence[R]:

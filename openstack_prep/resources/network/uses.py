@@ -31,6 +31,7 @@ from openstack_prep.resources.lists.neutron_records import (
     SubnetRecord,
     list_records,
 )
+from openstack_prep.resources.lists.ownership import name_of
 from openstack_prep.resources.network import reserved_ports
 from openstack_prep.resources.network.port import ports_of
 
@@ -120,7 +121,8 @@ def of_port(run: CloudRun, port: PortRecord, going: frozenset[str] = frozenset()
     """Return the use of a port: its server or other device, and floating IPs that the spec does not manage."""
     device = port.device_id and port.device_id not in going
     attached = (each for each in queries.floating_ips_on(run, port.project_id) if each.port_id == port.id)
-    foreign = (each for each in attached if each.id not in going and not run.ownership.owns(each.description))
+    staying = (each for each in attached if stays_attached(each, going))
+    foreign = (each for each in staying if name_of(run.ownership, each) is None)
     addresses = (f"floating IP {each.address}" for each in foreign)
     return Use((*([f"{port.device_owner or 'device'} {port.device_id}"] if device else ()), *addresses))
 
@@ -239,6 +241,11 @@ def _interfaces(run: CloudRun, router_id: str) -> list[PortRecord]:
 def attachment_id(floating_ip_id: str, port_id: str | None) -> str:
     """Return what identifies the attachment of a floating IP among what a plan deletes."""
     return f"{floating_ip_id}/{port_id}"
+
+
+def stays_attached(record: FloatingIPRecord, going: frozenset[str]) -> bool:
+    """Whether neither a floating IP nor its attachment is deleted with the rest."""
+    return going.isdisjoint({record.id, attachment_id(record.id, record.port_id)})
 
 
 def _in_group(run: CloudRun, group: GroupRecord) -> list[PortRecord]:

@@ -27,6 +27,7 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.reserved_ports import OWNER
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.resources.orchestration.stack import Stack
@@ -389,6 +390,59 @@ def test_an_attachment_is_known_by_its_note(cloud: requests_mock.Mocker) -> None
     cloud.get(f"{NEUTRON}/ports", json={"ports": [port()]})
     assert left(LAB) == {"floating_ip_attachment/web": True}
     assert left(LAB, FloatingIPAttachment(port="web", address="192.0.2.9", project="lab")) == {}
+
+
+def exposed_port() -> dict[str, Any]:
+    """Return a port that reserves an address, which an exposure has claimed."""
+    at = [{"subnet_id": "s1", "ip_address": "10.0.0.5"}]
+    text = f"exposure shop {OURS.format('lb')}"
+    return port(name="lb-10.0.0.5", description=text, device_owner=OWNER, fixed_ips=at)
+
+
+@pytest.mark.parametrize("left_too", [True, False], ids=["the floating IP goes too", "the floating IP stays"])
+def test_an_exposure_goes_with_its_pool_and_its_attachment(
+    cloud: requests_mock.Mocker, net: Network, *, left_too: bool
+) -> None:
+    """The floating IP is detached before the claim is released, and the claim before its port is deleted."""
+    ip = {"id": "f1", "floating_ip_address": "192.0.2.9", "port_id": "p1", "revision_number": 1, "tags": []}
+    ip |= {"description": OURS.format("web"), "floating_network_id": "x", "project_id": ADMIN_PROJECT}
+    ports = [exposed_port()]
+    done: list[str] = []
+
+    def change_ip(request: Any, _: Any) -> dict[str, Any]:
+        done.append(f"floating IP on port {request.json()['floatingip']['port_id']}")
+        ip.update(request.json()["floatingip"])
+        return {"floatingip": ip}
+
+    def change_port(request: Any, _: Any) -> dict[str, Any]:
+        done.append("claim released")
+        ports[0].update(request.json()["port"])
+        return {"port": ports[0]}
+
+    def delete_port(*_: Any) -> None:
+        done.append("port deleted")
+        ports.clear()
+
+    cloud.get(f"{NEUTRON}/floatingips", json={"floatingips": [ip]})
+    cloud.get(f"{NEUTRON}/ports", json={"ports": ports})
+    cloud.get(f"{NEUTRON}/floatingips/f1", json={"floatingip": ip})
+    cloud.put(f"{NEUTRON}/floatingips/f1", json=change_ip)
+    cloud.put(f"{NEUTRON}/ports/p1", json=change_port)
+    cloud.delete(f"{NEUTRON}/ports/p1", json=delete_port, status_code=204)
+    deleted = cloud.delete(f"{NEUTRON}/floatingips/f1", status_code=204)
+    floating = FloatingIP(name="web", external_network="x", address="192.0.2.9", project="lab")
+    assert prune(LAB, net, *(() if left_too else (floating,))) == []
+    assert done == ["floating IP on port None", "claim released", "port deleted"]
+    assert deleted.called == left_too
+
+
+def test_a_floating_ip_that_no_exposure_has_attached_keeps_its_pool(cloud: requests_mock.Mocker, net: Network) -> None:
+    ip = {"id": "f1", "floating_ip_address": "192.0.2.9", "port_id": "p1", "revision_number": 1, "tags": []}
+    ip |= {"description": "", "floating_network_id": "x", "project_id": ADMIN_PROJECT}
+    cloud.get(f"{NEUTRON}/floatingips", json={"floatingips": [ip]})
+    cloud.get(f"{NEUTRON}/ports", json={"ports": [exposed_port()]})
+    (refused,) = prune(LAB, net)
+    assert "192.0.2.9" in refused
 
 
 def test_an_application_credential_is_known_by_its_description(cloud: requests_mock.Mocker, tmp_path: Path) -> None:

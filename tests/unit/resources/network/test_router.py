@@ -466,6 +466,20 @@ def test_floating_ips_behind_it_keep_it_unless_they_go(
         assert not list(blockers_of_router(run, "r1", frozenset({going})))
 
 
+@pytest.mark.parametrize("fields", [{}, {"tags": ["openstack-prep:lab~api"]}], ids=["foreign", "of the spec"])
+def test_a_foreign_floating_ip_keeps_a_port_unless_it_is_detached(
+    run: CloudRun, services: requests_mock.Mocker, fields: dict[str, Any]
+) -> None:
+    row = {"id": "f1", "floating_ip_address": "192.0.2.7", "floating_network_id": "e1", "port_id": "p1"} | fields
+    services.get(f"{NEUTRON}/ports", json={"ports": [port_row(id="p1")]})
+    services.get(f"{NEUTRON}/floatingips", json={"floatingips": [row]})
+    port = PortRecord.read(port_row(id="p1", project_id=ADMIN_PROJECT))
+    kept = [] if fields else ["floating IP 192.0.2.7"]
+    assert list(blockers_of_port(run, port, frozenset())) == kept
+    for going in ("f1", attachment_id("f1", "p1")):
+        assert not list(blockers_of_port(run, port, frozenset({going})))
+
+
 def test_local_ips_keep_a_port(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(f"{NEUTRON}/extensions", json={"extensions": [{"alias": "local_ip"}]})
     row = {"id": "l1", "name": "", "project_id": ""}
