@@ -150,6 +150,7 @@ def test_a_gateway_outside_of_its_subnet(lab: Lab) -> None:
     router = neutron.create_router(name="theirs", **project)
     with pytest.raises(BadRequestException):
         neutron.add_interface_to_router(router, subnet_id=neutron.find_subnet("far", **project).id)
+    neutron.delete_router(router)  # destroy would refuse to orphan it
     assert not lab.plan(NETWORK, far, local)
 
 
