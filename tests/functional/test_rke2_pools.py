@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from openstack_prep.base.secret import Secret
@@ -28,6 +29,7 @@ def config_of(files: dict[str, str], name: str = "config.yaml") -> Any:
     return yaml.safe_load(files.get(f"/etc/rancher/rke2/{name}", "{}"))
 
 
+@pytest.mark.more  # six updates of a stack take minutes
 def test_pools_of_agents(made: Cluster, tmp_path: Path) -> None:
     cluster = RkeCluster(
         name=made.name,
