@@ -249,8 +249,6 @@ def test_a_provider_network_that_is_shared_and_external(lab: Lab) -> None:
         {
             "name": name,
             "mtu": 1400,
-            "port_security_enabled": True,
-            "admin_state_up": True,
             "provider_network_type": "flat",
             "provider_physical_network": f"phys-{lab.name}",
             "external": True,
