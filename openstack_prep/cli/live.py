@@ -21,7 +21,7 @@ from rich.text import Text
 from openstack_prep.base.style import PLAIN, Style, printable
 from openstack_prep.cli.progress import NAMED, Lines, PlainOutput, unpacked_text
 from openstack_prep.core.executor import Event
-from openstack_prep.core.model import Action, Key
+from openstack_prep.core.model import Action, Key, Status
 from openstack_prep.core.plan import Plan
 
 
@@ -76,7 +76,8 @@ class Live(LiveOutput, Lines):
             self._running[event.step.key] = str(event.step), time.monotonic()
         if event.phase == "ended":
             self._running.pop(event.step.key, None)
-            if event.step.action is not Action.KEEP:
+            begun = event.result is not None and event.result.status is not Status.SKIPPED
+            if begun and event.step.action is not Action.KEEP:
                 self._steps.advance(self._whole)
             transfer = self._transfers.pop(event.step.key, None)
             if transfer is not None:

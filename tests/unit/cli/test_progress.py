@@ -125,8 +125,9 @@ def test_a_terminal_shows_what_a_run_waits_for(monkeypatch: pytest.MonkeyPatch) 
             live.tell(ended(plan, name))
         assert (bar.completed, bar.total) == (3, 4)
         assert live._running_steps().startswith("waiting for box/e")
-        live.tell(ended(plan, "e"))
+        live.tell(ended(plan, "e", Status.SKIPPED))
         assert live._running_steps() == ""
+        assert (bar.completed, bar.total) == (3, 4)
 
 
 def test_lines_tell_of_long_work_now_and_then(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
