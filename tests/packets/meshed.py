@@ -151,3 +151,44 @@ def no_ping(world: Mesh) -> Iterator[None]:
 def no_mesh_api(world: Mesh) -> Iterator[None]:
     with without_rules(world, "cluster1", **from_network(2, port_range_min=MESH)):
         yield
+
+
+@mesh(
+    "no rule for what goes out in one cluster",
+    "security-group.blocks",
+    "1>2 tcp 2379, 1>2 tcp 4240, 1>2 udp 8472, 1>2 icmp",
+)
+def nothing_goes_out(world: Mesh) -> Iterator[None]:
+    """Answers of connections from the other cluster pass."""
+    with without_rules(world, "cluster1", direction="egress"):
+        yield
+
+
+@mesh("a rule for one node of the other cluster", "security-group.blocks", "1>2 tcp 4240")
+def rule_for_one_node(world: Mesh) -> Iterator[None]:
+    first, _ = world.nodes["cluster1"]
+    with without_rules(world, "cluster2", **from_network(1, port_range_min=HEALTH)):
+        made = world.network.create_security_group_rule(
+            security_group_id=world.group("cluster2").id,
+            direction="ingress",
+            ether_type="IPv4",
+            protocol="tcp",
+            port_range_min=HEALTH,
+            port_range_max=HEALTH,
+            remote_ip_prefix=f"{first.address}/32",
+        )
+        yield
+        world.network.delete_security_group_rule(made)
+
+
+def router_of(world: Mesh) -> Any:
+    (found,) = world.network.routers(project_id=world.project_id)
+    return found
+
+
+@mesh("the router disabled", "router.disabled", "all")
+def router_disabled(world: Mesh) -> Iterator[None]:
+    router = router_of(world)
+    world.network.update_router(router, admin_state_up=False)
+    yield
+    world.network.update_router(router, admin_state_up=True)

@@ -15,8 +15,8 @@ from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.functional.conftest import Prep
 from tests.functional.test_exposed_clusters import SHIPPED
-from tests.packets.exposed import ADDRESS, EXPOSURES, PORTS, Exposed, Exposure
-from tests.packets.machines import boot, until
+from tests.packets.exposed import ADDRESS, EXPOSURES, HOST, PORTS, Exposed, Exposure
+from tests.packets.machines import boot, from_outside, until
 
 NODES = {"metallb": ("node1", "node2"), "external-ip": ("k8s9", "k8s6")}
 """The ports of the nodes by spec; the first node is the one that carries the address."""
@@ -76,6 +76,21 @@ def test_hops_and_packets(metallb: Exposed, exposure: Exposure) -> None:
     assert (" ".join(sorted(shown["shop"])), reached) == (exposure.codes, True)
 
 
+def test_a_service_for_the_nodes_alone(metallb: Exposed) -> None:
+    """The address without a floating IP is reached inside, and not from outside."""
+    first, other = metallb.nodes
+    first.announce("10.1.0.203")
+    assert metallb.shown()["metrics"] == []
+    assert until(lambda: other.get("https://10.1.0.203:9090/") == first.name)
+    metallb.network.update_port(first.port_id, allowed_address_pairs=[{"ip_address": ADDRESS}])
+    metallb.plane.sync()
+    assert metallb.shown()["metrics"] == ["pairs.missing"]
+    assert until(lambda: not other.get("https://10.1.0.203:9090/"))
+    metallb.renew()
+    assert until(lambda: other.get("https://10.1.0.203:9090/") == first.name)
+    first.withdraw("10.1.0.203")
+
+
 def test_a_second_apply_disturbs_nobody(metallb: Exposed) -> None:
     """A client asks ten times a second while apply runs with nothing to do, and with a change beside."""
     assert until(metallb.answers)
@@ -95,7 +110,7 @@ def test_a_second_apply_disturbs_nobody(metallb: Exposed) -> None:
 
 
 def test_who_carries_an_external_ip(devcloud: Devcloud, tmp_path: Path) -> None:
-    """One of two nodes carries the address, and the other one may not announce it."""
+    """One of two nodes carries the address, the other one may not announce it; without its exposure nobody may."""
     with applied(devcloud, tmp_path, "external-ip") as world:
         assert until(world.answers)
         assert world.shown() == {"frontend": []}
@@ -105,3 +120,10 @@ def test_who_carries_an_external_ip(devcloud: Devcloud, tmp_path: Path) -> None:
         assert until(lambda: not world.answers())
         world.renew()
         assert until(world.answers)
+        spec = yaml.safe_load(world.prep.spec.read_text())
+        outside = world.outside
+        del spec["exposures"], spec["exposed_clusters"], spec["address_pools"]
+        world.prep.write(spec)
+        world.prep.apply("--prune")
+        world.plane.sync()
+        assert until(lambda: from_outside(world.plane, HOST, outside) == "")
