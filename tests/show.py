@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.devcloud import access, ports
-from tests.devcloud.layout import DEFAULT_BASE, DevcloudError, Layout
+from tests.devcloud.layout import DEFAULT_BASE, DevcloudError, Layout, with_packets
 
 WIDTH = 100
 READS = ("GET", "HEAD", "OPTIONS")
@@ -51,9 +51,12 @@ class Show:
         proves: str = "",
         code: int | None = 0,
         writes: bool = True,
+        within: Sequence[str] = (),
         **variables: str,
     ) -> None:
         """Show a command, run it as a user would, and stop the demo unless it ends with ``code`` (None: any).
+
+        ``within`` are words before it that are not shown: they enter a machine.
 
         ``proves`` is what its success proves; {requests} is how many requests reached the cloud. With
         ``writes=False``, none of these may be a write.
@@ -61,7 +64,7 @@ class Show:
         shown = ["python" if word == sys.executable else word for word in command]
         print(f"\n$ {shlex.join(shown)}", flush=True)
         mark, started = access.mark(self.cloud), time.monotonic()
-        ended = subprocess.call(command, env=os.environ | variables)
+        ended = subprocess.call([*within, *command], env=os.environ | variables)
         seconds = time.monotonic() - started
         requests = access.read(self.cloud, mark)
         print(f"[{seconds:.1f} s{f', {len(requests)} requests' if requests else ''}]", flush=True)
@@ -116,7 +119,9 @@ def begin(name: str, description: str | None) -> Show:
     atexit.register(claims.close)
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     try:
-        cloud = claims.enter_context(ports.choose(base, DEFAULT_BASE, "demo"))
+        cloud = claims.enter_context(
+            ports.choose(base, DEFAULT_BASE, "demo with packets" if with_packets() else "demo")
+        )
     except DevcloudError as error:
         sys.exit(f"demo: {error}")
     show = Show(cloud, cloud.root / name)
