@@ -19,43 +19,44 @@ __all__ = ["CHECKS", "CheckContext", "Diagnostic", "check"]
 
 Check = Callable[[CheckContext], Iterator[Diagnostic]]
 
-CHECKS: tuple[Check, ...] = (
-    credentials.credentials,
-    services.services,
-    services.endpoints,
-    machines.flavors_of_machines,
-    image.image,
-    image.image_limits,
-    machines.zones,
-    quota.quota,
-    machines.hosts,
-    quota.object_store,
-    external_network.external_network,
-    floating_ips.floating_ips,
-    networks.networks,
-    own_subnet.own_subnet,
-    vips.vips,
-    names.names,
-    ovn.ovn,
-    mirror.mirror,
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("credentials", credentials.credentials),
+    ("services", services.services),
+    ("tls", services.endpoints),
+    ("flavors", machines.flavors_of_machines),
+    ("image", image.image),
+    ("image", image.image_limits),
+    ("zones", machines.zones),
+    ("quota", quota.quota),
+    ("hosts", machines.hosts),
+    ("object_store", quota.object_store),
+    ("external_network", external_network.external_network),
+    ("floating_ips", floating_ips.floating_ips),
+    ("networks", networks.networks),
+    ("own_subnet", own_subnet.own_subnet),
+    ("vips", vips.vips),
+    ("names", names.names),
+    ("ovn", ovn.ovn),
+    ("mirror", mirror.mirror),
 )
+"""The checks, each with its place in a diagnostic that it could not be completed."""
 
 
 def check(context: CheckContext, *, jobs: int = 8) -> list[Diagnostic]:
     """Return all problems, errors first; a check that could not be completed is a problem, too."""
     with ThreadPoolExecutor(jobs) as pool:
-        results = pool.map(lambda one: list(_run(one, context)), CHECKS)
+        results = pool.map(lambda named: list(_run(*named, context)), CHECKS)
         return by_weight(each for found in results for each in found)
 
 
-def _run(one: Check, context: CheckContext) -> Iterator[Diagnostic]:
+def _run(name: str, one: Check, context: CheckContext) -> Iterator[Diagnostic]:
     try:
         yield from one(context)
     except CloudError as error:
         forbidden = isinstance(error, NotAllowed)
         yield Diagnostic(
             code="access.denied" if forbidden else "cloud.failed",
-            where=one.__module__.rpartition(".")[2],
+            where=name,
             what=f"could not be checked: {error}",
             why="what cannot be read cannot be checked"
             + ("" if forbidden else "; the installer needs the same service"),
