@@ -45,7 +45,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
 def check(context: CheckContext, *, jobs: int = 8) -> list[Diagnostic]:
     """Return all problems, errors first; a check that could not be completed is a problem, too."""
     with ThreadPoolExecutor(jobs) as pool:
-        results = pool.map(lambda named: list(_run(*named, context)), CHECKS)
+        results = pool.map(lambda named: list(_run(named[0], named[1], context)), CHECKS)
         return by_weight(each for found in results for each in found)
 
 
