@@ -34,7 +34,14 @@ EXTENSION = Extension(
             secrets=("external_ips.bgp",),
         ),
     ),
-    scans=(Scan(f"{_HERE}.machine_claims:LeftClaim", on_networks=True, only_left=True),),
+    scans=(
+        Scan(
+            f"{_HERE}.machine_claims:LeftClaim",
+            tagged="openstack_prep.resources.network.reserved_ports:has_tagged",
+            on_networks=True,
+            only_left=True,
+        ),
+    ),
     derive=f"{_HERE}.exposed_cluster:derive",
     leftovers=f"{_HERE}.leftovers:leftovers",
     groups={

@@ -23,9 +23,7 @@ from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.network import port as ports
 from openstack_prep.resources.network.reserved_ports import addresses_of, claim_id, claim_of, port_name
 
-# Claims on ports that no declared exposure holds: of exposures, or in pools, that a spec no longer declares.
-#
-# Of its own, because every plan scans for these, and shall not load the files of clusters for that.
+# --- claims on ports that no declared exposure holds: of exposures, or in pools, that a spec no longer declares ---
 
 
 @dataclass(frozen=True, kw_only=True)

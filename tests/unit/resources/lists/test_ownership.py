@@ -65,6 +65,7 @@ CASES: list[tuple[str, str, Any]] = [
     ("SecurityGroupRules", "security-groups", lambda spec: group() | {"tags": [f"{tag(spec)}~rules~0123456789abc"]}),
     ("Port", "ports", lambda spec: port(description=f"[{tag(spec)}/p]")),
     ("AddressPool", "ports", lambda spec: port(description=f"[{tag(spec)}/pool]", device_owner=OWNER)),
+    ("LeftClaim", "ports", lambda spec: port(description=f"exposure web [{tag(spec)}/pool]", device_owner=OWNER)),
     ("AddressPairs", "ports", lambda spec: port(tags=[f"{tag(spec)}~192.0.2.7"])),
     ("FloatingIP", "floatingips", lambda spec: floating_ip(description=f"[{tag(spec)}/api]")),
     ("FloatingIP", "floatingips", lambda spec: floating_ip(tags=[f"{tag(spec)}~api"])),
