@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from openstack_prep.cli.reference.schema import PARTS
+from openstack_prep.cli.reference.explain import PARTS
 from openstack_prep.reports.codes import read_codes
 
 INTRODUCTION = """\

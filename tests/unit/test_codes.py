@@ -15,7 +15,7 @@ import openstack_prep
 from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PrepError
-from openstack_prep.cli.reference.schema import PARTS
+from openstack_prep.cli.reference.explain import PARTS
 from openstack_prep.fleet.runs import FleetFailed
 from openstack_prep.reports.codes import REPORTS, read_codes
 from openstack_prep.verbs.audit import DriftCode as Drifted

@@ -10,7 +10,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def add_explain(command: AddCommand) -> None:
-    parser = command("explain", f"{_HERE}.schema:run_explain", cloud=False, data=True)
+    parser = command("explain", f"{_HERE}.explain:run", cloud=False, data=True)
     parser.add_argument("code", nargs="?", metavar="CODE", help="code printed in brackets, such as quota.short")
 
 
@@ -22,7 +22,7 @@ def add_schema(command: AddCommand) -> None:
     for name in (name for each in extensions.installed() for name in each.schemas):
         what.add_argument(f"--{name}", dest="of", action="store_const", const=name, help=f"the schema of {name} files")
     what.add_argument("--included", action="store_true", help="the schema of files that specs include")
-    example = command("example", f"{_HERE}.schema:run_example", cloud=False)
+    example = command("example", f"{_HERE}.about:run_example", cloud=False)
     example.add_argument("name", nargs="?", metavar="NAME")
 
 

@@ -1,20 +1,15 @@
-"""``example`` and ``schema``: what to write a spec with."""
+"""``schema``: the JSON Schemas of specs and of what commands print."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import textwrap
-from collections.abc import Iterator, Mapping
-from importlib import resources
 
 from openstack_prep import extensions
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.diagnostic import DiagnosticStatus as DiagnosticStatus
-from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.raw import Values
-from openstack_prep.base.suggestion import ask, similar
-from openstack_prep.cli.output import print_result
+from openstack_prep.cli.reference.explain import PARTS
 from openstack_prep.cli.shapes import (
     ANYTHING,
     BOOLEAN,
@@ -35,43 +30,8 @@ from openstack_prep.cli.shapes import (
 from openstack_prep.core.deletion_loss import LossEffect, Unchecked
 from openstack_prep.core.model import Action, Status
 from openstack_prep.pictures.topology import elements
-from openstack_prep.reports.codes import read_codes
 from openstack_prep.spec import schema
 from openstack_prep.verbs.audit import Drift, DriftCode
-
-# ``explain``: what the code of a diagnostic means, why it matters, how to fix it, and the source.
-
-WIDTH = 110
-PARTS = ("means", "why", "fix", "source")
-
-
-def run_explain(options: argparse.Namespace) -> int:
-    codes = read_codes()
-    if options.code is None:
-        width = max(map(len, codes))
-        print_result(options, "\n".join(f"{code:<{width}}  {each['means']}" for code, each in codes.items()), codes)
-        return 0
-    if options.code not in codes:
-        raise ConfigError(_unknown(options.code, codes))
-    entry = codes[options.code]
-    print_result(options, "\n".join([options.code, *_lines(entry)]), {"code": options.code, **entry})
-    return 0
-
-
-def _lines(entry: Mapping[str, str]) -> Iterator[str]:
-    for part in PARTS:
-        indent = f"  {part + ':':<8}"
-        later = " " * len(indent)
-        yield textwrap.fill(entry[part], WIDTH, initial_indent=indent, subsequent_indent=later, break_on_hyphens=False)
-
-
-def _unknown(code: str, codes: Mapping[str, object]) -> str:
-    """Return the error for a code that does not exist, with the nearest ones."""
-    area = code.partition(".")[0]
-    near = similar(code, codes, count=3) or [each for each in codes if each.partition(".")[0] == area]
-    advice = ask(near, "openstack-prep explain lists all codes")
-    return f"explain: {code!r} is not a code; {advice}"
-
 
 # The JSON Schema of the documents that commands print with ``--format json`` or ``yaml``.
 #
@@ -245,21 +205,4 @@ def run_schema(options: argparse.Namespace) -> int:
     else:
         found = schema(included=options.included)
     print(json.dumps(found, indent=2))
-    return 0
-
-
-def run_example(options: argparse.Namespace) -> int:
-    shipped = resources.files("openstack_prep.install_configs")
-    names = sorted(each.name.removesuffix(".yaml") for each in shipped.iterdir() if each.name.endswith(".yaml"))
-    others = {name: place for each in extensions.installed() for name, place in each.examples.items()}
-    names += others
-    if options.name is None:
-        print("\n".join(names))
-    elif options.name in others:
-        package, _, file = others[options.name].partition(":")
-        print((resources.files(package) / file).read_text(), end="")
-    elif options.name in names:
-        print((shipped / f"{options.name}.yaml").read_text(), end="")
-    else:
-        raise ConfigError(f"no example {options.name!r}; choose from {', '.join(names)}")
     return 0
