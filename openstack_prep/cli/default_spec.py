@@ -9,7 +9,7 @@ from pathlib import Path
 from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.cli.output import say
-from openstack_prep.spec.file_forms import SPEC, recognise
+from openstack_prep.resources.file_forms import SPEC, recognise
 
 NAME = Path("prep.yaml")
 PATTERNS = ("*.yaml", "*.yml")

@@ -20,7 +20,7 @@ from openstack_prep.kubernetes import cluster_yml, nodes, rke2_rules, rules
 from openstack_prep.kubernetes.file_forms import RANCHER, find_cluster_yml, find_objects
 from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, load_schema, map_values, value_at
 from openstack_prep.kubernetes.registries import registry_faults
-from openstack_prep.spec.file_forms import refuse_other_form
+from openstack_prep.resources.file_forms import refuse_other_form
 
 Form: TypeAlias = Literal["cluster.yml", "server", "agent", "registries"]
 """The config.yaml of an RKE2 server or agent, RKE2's registries.yaml, or RKE's cluster.yml."""

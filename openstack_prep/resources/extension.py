@@ -77,10 +77,10 @@ EXTENSION = Extension(
         ),
     ),
     forms=(
-        FileForm("a saved plan", "apply --plan {}", find="openstack_prep.spec.file_forms:find_saved_plan"),
-        FileForm("a spec of openstack-prep", "validate {}", find="openstack_prep.spec.file_forms:find_spec"),
+        FileForm("a saved plan", "apply --plan {}", find="openstack_prep.resources.file_forms:find_saved_plan"),
+        FileForm("a spec of openstack-prep", "validate {}", find="openstack_prep.resources.file_forms:find_spec"),
         FileForm("a template of Heat", keys=("heat_template_version",)),
-        FileForm("a clouds.yaml", find="openstack_prep.spec.file_forms:find_clouds"),
+        FileForm("a clouds.yaml", find="openstack_prep.resources.file_forms:find_clouds"),
     ),
     scans=(
         Scan(f"{_HERE}.identity.project:Project"),

@@ -20,7 +20,7 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import folder_of
 from openstack_prep.base.invalid import shown
-from openstack_prep.spec.file_forms import AMBIGUOUS, SPEC, refuse_other_form
+from openstack_prep.resources.file_forms import AMBIGUOUS, SPEC, refuse_other_form
 from openstack_prep.spec.mistakes import mistakes
 from openstack_prep.spec.sections import Sections, all_fields, is_included, new_sections, read
 from openstack_prep.spec.substitution import Reference, Substitution, Tokens

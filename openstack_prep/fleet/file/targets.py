@@ -31,7 +31,7 @@ from openstack_prep.base.secret import SOURCE_NAMES
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.fleet.file.fields import Fleet, FleetFields, FleetTarget, TargetFields, adapter
 from openstack_prep.fleet.file.schema import known_keys
-from openstack_prep.spec.file_forms import refuse_other_form
+from openstack_prep.resources.file_forms import refuse_other_form
 from openstack_prep.spec.mistakes import mistakes
 from openstack_prep.spec.parts import IGNORED, Part
 from openstack_prep.spec.substitution import REFERENCE, Substitution, Tokens

@@ -13,7 +13,7 @@ from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config.fields import FIELDS, OPENSTACK
 from openstack_prep.openshift.install_config.paths import WITHOUT_CLOUD, find, platform_of
-from openstack_prep.spec.file_forms import refuse_other_form
+from openstack_prep.resources.file_forms import refuse_other_form
 
 NUMBERS = frozenset(
     (
