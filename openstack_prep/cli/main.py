@@ -52,7 +52,7 @@ def _main(arguments: Sequence[str] | None) -> int:
             from openstack_prep.cli.work import do_work, enter  # not needed for --version and --help, which end before
 
             for each in options.directory:
-                folders.enter_context(enter(each))
+                enter(each, folders)
             return do_work(options)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a traceback helps nobody but its authors
             from openstack_prep.cli.output import fail  # as above

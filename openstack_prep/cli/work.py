@@ -7,7 +7,7 @@ import contextlib
 import gc
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
@@ -21,15 +21,12 @@ from openstack_prep.cloud import request_log
 from openstack_prep.reports.last_run import recorded
 
 
-@contextlib.contextmanager
-def enter(folder: Path) -> Iterator[None]:
-    """Work in a folder until the end of the block; raises ConfigError if that is impossible."""
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(contextlib.chdir(folder))
-        except OSError as error:
-            raise ConfigError(f"-C {folder}: {error.strerror}; name a folder that you may enter") from None
-        yield
+def enter(folder: Path, stack: contextlib.ExitStack) -> None:
+    """Work in a folder until the end of a stack; raises ConfigError if that is impossible."""
+    try:
+        stack.enter_context(contextlib.chdir(folder))
+    except OSError as error:
+        raise ConfigError(f"-C {folder}: {error.strerror}; name a folder that you may enter") from None
 
 
 LOGGED = ("openstack_prep", "keystoneauth", "openstack", "heatclient", "distributed")
