@@ -39,25 +39,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AttachedFloatingIP(InProject):
-    """Base of kinds that determine which port a floating IP is attached to."""
+    """Base of kinds that attach a floating IP to a port."""
 
     @property
     def label(self) -> str:
         """The name, address or id of the floating IP."""
         raise NotImplementedError(self.kind)
 
-    if TYPE_CHECKING:  # a field of each kind
-
-        @property
-        def port(self) -> str: ...
-
 
 @dataclass(frozen=True)
 class FloatingIPNeighbours(FromContext):
     """What the spec does with a floating IP."""
 
-    attached: frozenset[tuple[str, str]] = frozenset()
-    """The floating IPs (name, address or id) that it attaches, by port name."""
+    attached: frozenset[str] = frozenset()
+    """Names, addresses or ids of the floating IPs that it attaches."""
     taken: frozenset[str] = frozenset()
     """Names and addresses of the floating IPs that an installer will attach."""
 
@@ -88,7 +83,7 @@ class FloatingIP(AsksForAddresses, NetworkResource[FloatingIPRecord]):
             return (self,)
         if mistakes := list(self.list_mistakes(context)):  # two with one address would silently become one
             raise SpecError(mistakes)
-        attached = ((each.label, each.port) for each in self.of_project(context.declared(AttachedFloatingIP)))
+        attached = (each.label for each in self.of_project(context.declared(AttachedFloatingIP)))
         taken = (each.taken for each in self.of_project(context.declared(InstallerInput)))
         return (replace(self, neighbours=FloatingIPNeighbours(frozenset(attached), frozenset().union(*taken))),)
 
@@ -242,7 +237,7 @@ class FloatingIP(AsksForAddresses, NetworkResource[FloatingIPRecord]):
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if observed is not None:
             record, names = observed.record_as(FloatingIPRecord), {self.name, self.address}
-            attached = {observed.id, *names} & {label for label, _ in self.neighbours.attached}
+            attached = {observed.id, *names} & self.neighbours.attached
             if record.port_id and not observed.ours and not attached and names & self.neighbours.taken:
                 serves = (
                     f"{record.address} is attached to port {record.port_id}; openshift-install would move it from there"

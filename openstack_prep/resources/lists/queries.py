@@ -80,11 +80,9 @@ def external_for_all(run: CloudRun) -> frozenset[str]:
     return frozenset(raw["object_id"] for raw in run.admin.network.list("/rbac-policies", "rbac_policies", **which))
 
 
-@query
 def gateways_of(run: CloudRun, project_id: str) -> frozenset[str | None]:
     """Return the ids of the external networks that routers of a project have their gateways on."""
-    listed = list_records(run.admin.network, RouterRecord, project_id=project_id)
-    return frozenset(router.gateway_network_id for router in listed)
+    return frozenset(router.gateway_network_id for router in records_in(run, RouterRecord, project_id))
 
 
 @query
