@@ -16,7 +16,7 @@ import pytest
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.verify import verify
 from tests import standin
-from tests.devcloud.access import OwnershipTag
+from tests.devcloud.access import LogPosition
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
@@ -118,7 +118,7 @@ REMOVED = ("images", "floatingips", "servers", "ports")
 """The order in which things appeared in the timelines of the real runs, and in which the bootstrap's went."""
 
 
-def order(devcloud: Devcloud, since: OwnershipTag, method: str) -> tuple[str, ...]:
+def order(devcloud: Devcloud, since: LogPosition, method: str) -> tuple[str, ...]:
     """Return the kinds of what was created or deleted, one after the other."""
     services = ("neutron", "nova", "glance")
     made = [each for each in devcloud.requests_since(since) if each.method == method and each.service in services]
