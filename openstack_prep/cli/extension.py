@@ -18,9 +18,9 @@ EXTENSION = Extension(
     commands={
         f"{_PROJECT}:add_verbs": {
             "plan": Command(
-                "show what apply would do, or destroy",
+                "show what apply or destroy would change",
                 {
-                    "plan prep.yaml": "compare a spec with the cloud",
+                    "plan prep.yaml": "show what apply would change",
                     "plan prep.yaml --out my.plan": "save the plan, for a review and for apply --plan",
                     "plan --destroy prep.yaml --out my.plan": "show what destroy would delete, for apply --plan",
                 },
@@ -30,13 +30,13 @@ EXTENSION = Extension(
                 {
                     "apply prep.yaml": "show the plan, ask, and carry it out",
                     "apply --plan my.plan": "carry out a saved plan, and nothing else",
-                    "apply --yes prep.yaml --target network/web": "without a question: one network and what it needs",
+                    "apply --yes prep.yaml --target network/web": "one network and what it needs, without confirmation",
                 },
             ),
             "destroy": Command(
                 "delete only resources managed by this spec",
                 {
-                    "destroy prep.yaml": "show the plan, and delete after the name was typed",
+                    "destroy prep.yaml": "show the plan, ask for the name of the spec, and delete",
                     "destroy prep.yaml --target network/web": "delete one network, and what is in it",
                     "destroy --yes prep.yaml --format json": "in a pipeline, with a report in JSON",
                 },
@@ -63,17 +63,17 @@ EXTENSION = Extension(
                 "report drift that no spec declares: resources, rules, roles, address pairs (exit 1)",
                 {
                     "audit prep.yaml": "list what exists in the project and is not declared",
-                    "audit prep.yaml --html drift.html": "also write a page for a browser",
+                    "audit prep.yaml --html drift.html": "also write an HTML report",
                 },
             ),
         },
         f"{_PROJECT}:add_graph": {
             "graph": Command(
-                "print what needs what in a spec, as a picture (SVG), or for Mermaid or Graphviz",
+                "print the dependency graph of a spec, as a picture (SVG), or for Mermaid or Graphviz",
                 {
                     "graph prep.yaml --format svg > graph.svg": "draw the resources of a spec",
-                    "graph prep.yaml --plan": "colour what apply would do, for Mermaid",
-                    "graph prep.yaml --target stack/web": "one stack and what it needs",
+                    "graph prep.yaml --plan": "also show what apply would change, for Mermaid",
+                    "graph prep.yaml --target stack/web": "draw one stack and what it needs",
                 },
             ),
         },
@@ -92,7 +92,7 @@ EXTENSION = Extension(
                 "print an existing project as a spec; planning it changes nothing",
                 {
                     "export --project shop > shop.yaml": "write the spec of a project",
-                    "export --project shop --kind network --kind router": "print its networks and routers alone",
+                    "export --project shop --kind network --kind router": "print only its networks and routers",
                 },
             ),
         },

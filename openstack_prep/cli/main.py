@@ -51,8 +51,8 @@ def _main(arguments: Sequence[str] | None) -> int:
             options = _parsed(arguments)
             from openstack_prep.cli.work import do_work, enter  # not needed for --version and --help, which end before
 
-            for each in options.directory:
-                enter(each, folders)
+            for folder in options.directory:
+                enter(folder, folders)
             return do_work(options)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a traceback helps nobody but its authors
             from openstack_prep.cli.output import fail  # as above
@@ -70,10 +70,10 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     options, unknown = parser.parse_known_args(words, argparse.Namespace(build_parser=build_parser))
     if unknown:
         options.parser.refuse(unknown)
-    if "run" not in options:  # a person gets the help; to a script whose variable is empty it is an error
-        is_asked = sys.stdout.isatty()
-        options.parser.print_help(sys.stdout if is_asked else sys.stderr)
-        raise SystemExit(0 if is_asked else 2)
+    if "run" not in options:  # an error in a script, whose variable for the command may be empty
+        is_terminal = sys.stdout.isatty()
+        options.parser.print_help(sys.stdout if is_terminal else sys.stderr)
+        raise SystemExit(0 if is_terminal else 2)
     for name, value in DEFAULTS.items():
         if name not in options:
             setattr(options, name, value)
@@ -106,21 +106,28 @@ def add_global(
     add("os_cloud", f"entry of clouds.yaml; {overrides}", metavar="NAME")
     add("jobs", "concurrent requests (8)", type=positive, metavar="N")
     choices = forms or ("text", *DATA)
-    add("format", f"how to print ({choices[0]})", "-f", choices=choices)
+    add("format", f"output format ({choices[0]})", "-f", choices=choices)
     add("ids", "show ids in the text, too (json and yaml always hold them)", action="store_true")
     add(
         "color",
         "colours in the text (auto: on a terminal, unless NO_COLOR is set)",
         choices=("auto", "always", "never"),
     )
-    add("directory", "work in this folder, as git -C; repeatable", "-C", action="append", type=Path, metavar="DIR")
+    add(
+        "directory",
+        "change to this folder first, as git -C does; repeatable",
+        "-C",
+        action="append",
+        type=Path,
+        metavar="DIR",
+    )
     add(
         "quiet",
-        "no progress and no notes; results, warnings, errors and what is waited for stay",
+        "print no progress and no notes, but results, warnings, errors and what the run waits for",
         "-q",
         action="store_true",
     )
-    add("verbose", "log one line per request; twice is --debug", "-v", action="count")
+    add("verbose", "log one line per request; -vv is --debug", "-v", action="count")
     add("debug", "log every request that holds no secret, and show tracebacks", action="store_true")
 
 

@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
         text = self._help_by_heading() if self.headings else super().format_help()
         program = self.prog.partition(" ")[0]
         lines = (f"  # {about}\n  {program} {line}" for line, about in self.examples.items())
-        more = ["", "openstack-prep help COMMAND has more examples, docs/index.md the guides."] if self.headings else []
+        more = ["", "More examples: openstack-prep help COMMAND. Guides: docs/index.md."] if self.headings else []
         return "\n".join([text, "examples:", *lines, *more, ""]) if self.examples else text
 
     def _help_by_heading(self) -> str:
@@ -97,7 +97,9 @@ class Parser(argparse.ArgumentParser):
         """End with the words that no option or argument takes, and the options that are probably meant."""
         options = [word for word in unknown if word[:1] == "-"]
         if not options and any(each.dest == "spec" for each in self._actions):
-            many = "for several use a fleet: `openstack-prep example fleet` prints one, docs/fleet.md describes them"
+            many = (
+                "for several specs, use a fleet: `openstack-prep example fleet` prints one, docs/fleet.md describes it"
+            )
             self.error(f"takes one spec, not also {', '.join(unknown)}; {many}")
         shown = ((word, self._fix(word)) for word in options or unknown)
         self.error(

@@ -30,7 +30,7 @@ def enter(folder: Path, stack: contextlib.ExitStack) -> None:
 
 
 LOGGED = ("openstack_prep", "keystoneauth", "openstack", "heatclient", "distributed")
-"""Loggers of which --debug shows everything; others, such as stevedore and urllib3, repeat it or tell of plugins."""
+"""Loggers of which --debug shows everything; others, such as stevedore and urllib3, repeat it or list plugins."""
 
 
 def do_work(options: argparse.Namespace) -> int:

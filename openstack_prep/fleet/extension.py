@@ -24,10 +24,10 @@ EXTENSION = Extension(
         },
         f"{_OPTIONS}:add_verbs": {
             "fleet plan": Command(
-                "show what fleet apply would do to each target, or destroy",
+                "show what apply or destroy would change in each target",
                 {
                     "fleet plan fleet.yaml": "show what would change, target by target",
-                    "fleet plan fleet.yaml --only test --show shop": "one group, with the whole plan of one target",
+                    "fleet plan fleet.yaml --only test --show shop": "plan one group, and show the plan of one target",
                 },
             ),
             "fleet apply": Command(
@@ -41,7 +41,7 @@ EXTENSION = Extension(
                 "delete only resources managed by the specs of the targets",
                 {
                     "fleet destroy fleet.yaml --only test": "destroy the targets of one group",
-                    "fleet plan --destroy fleet.yaml": "show it first",
+                    "fleet plan --destroy fleet.yaml": "show what destroy would delete",
                 },
             ),
         },
@@ -50,14 +50,14 @@ EXTENSION = Extension(
                 "report drift of each target that no spec declares; exit code 1 if there is any",
                 {
                     "fleet audit fleet.yaml": "count what no spec declares, target by target",
-                    "fleet audit fleet.yaml --all": "with each finding",
+                    "fleet audit fleet.yaml --all": "list each finding",
                 },
             ),
             "fleet export": Command(
                 "write the project of each target as a spec",
                 {
                     "fleet export fleet.yaml --output specs": "write a spec per target",
-                    "fleet export fleet.yaml --output specs --kind network": "of one kind",
+                    "fleet export fleet.yaml --output specs --kind network": "write only the networks",
                 },
             ),
         },

@@ -18,7 +18,7 @@ EXTENSION = Extension(
                 "before openshift-install: apply the spec and check its install-config",
                 {
                     "pre-ipi prep.yaml": "apply, and check install-config.yaml",
-                    "pre-ipi --yes prep.yaml": "in a pipeline, without a question",
+                    "pre-ipi --yes prep.yaml": "in a pipeline, without confirmation",
                 },
             ),
         },
@@ -26,7 +26,7 @@ EXTENSION = Extension(
             "ipi": Command(
                 "run the installer with pre-checks, floating IPs and address pairs",
                 {
-                    "ipi -- openshift-install create cluster": "run the installer in the present folder",
+                    "ipi -- openshift-install create cluster": "run the installer in the current folder",
                     "ipi --spec prep.yaml -- openshift-install create cluster --dir ocp4": "apply a spec first",
                 },
             ),
@@ -35,7 +35,7 @@ EXTENSION = Extension(
             "post-ipi": Command(
                 "after openshift-install: attach floating IPs and add allowed address pairs",
                 {
-                    "post-ipi --metadata ocp4 --ingress-ip 192.0.2.10": "attach the floating IP of the routers",
+                    "post-ipi --metadata ocp4 --ingress-ip 192.0.2.10": "attach the floating IP of the ingress",
                     "post-ipi --vip 10.0.0.5 --yes": "allow an address on all nodes",
                 },
             ),
@@ -44,8 +44,8 @@ EXTENSION = Extension(
             "wait-for": Command(
                 "wait until the installer has created a virtual port (exit 1 on timeout)",
                 {
-                    "wait-for ingress-port --metadata ocp4": "wait until the port of the routers exists",
-                    "wait-for api-port --timeout 600": "for ten minutes at most",
+                    "wait-for ingress-port --metadata ocp4": "wait until the port of the ingress exists",
+                    "wait-for api-port --timeout 600": "wait at most ten minutes",
                 },
             ),
         },
@@ -64,7 +64,7 @@ EXTENSION = Extension(
                 " declared",
                 {
                     "address-pairs sync prep.yaml": "allow what the spec declares",
-                    "address-pairs sync --tag ocp4-nodes --address 10.0.0.5 --dry-run": "show it on tagged ports",
+                    "address-pairs sync --tag ocp4-nodes --address 10.0.0.5 --dry-run": "show changes of tagged ports",
                 },
                 heading="Kubernetes",
             ),

@@ -263,7 +263,7 @@ def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Ite
         config = declared.get(parameter)
         if isinstance(config, Sequence) and not isinstance(config, str):  # valid JSON for Heat, and no config.yaml
             yield StackFault(
-                parameter, f"{parameter} is a list", "write keys of config.yaml with values", Code.CLUSTER_STACK
+                parameter, f"{parameter} is a list", "write a mapping with the keys of config.yaml", Code.CLUSTER_STACK
             )
         if not isinstance(config, Mapping):  # another type, which the stack reports, or JSON as text
             continue
@@ -300,7 +300,7 @@ def _version(version: object) -> Iterator[StackFault]:
 
 
 def _pool_names(listed: Iterable[AgentPool]) -> Iterator[StackFault]:
-    """Yield pools with the name of another one, whose nodes would have the same names."""
+    """Yield pools that share a name with another pool: their nodes would have the same names."""
     pools = [each for each in listed if not each.is_empty]
     for index, pool in enumerate(pools):
         for other in [each for each in pools[:index] if each.name == pool.name]:
@@ -382,7 +382,7 @@ OWN_MANIFESTS = tuple(
 )
 """Manifests that the template itself writes on servers; RKE2 applies each file of this folder, whatever its name."""
 INDEX = "%index%"
-"""What a ResourceGroup replaces in all texts that its members get."""
+"""A ResourceGroup replaces this in all strings that its members get."""
 USER_DATA = 65535 // 4 * 3
 """Bytes of user data before base64 (Nova 34.0.0, api/openstack/compute/schemas/servers.py)."""
 ROOM = USER_DATA * 2 // 3

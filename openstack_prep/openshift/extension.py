@@ -28,7 +28,7 @@ EXTENSION = Extension(
             "topology": Command(
                 "print the networks of a spec, a cluster or a project, with what is on them",
                 {
-                    "topology prep.yaml --format svg > topology.svg": "draw a spec and what exists of it",
+                    "topology prep.yaml --format svg > topology.svg": "draw the networks of a spec, and which exist",
                     "topology --project shop": "print a project for Mermaid",
                 },
                 heading="Projects",
@@ -39,13 +39,13 @@ EXTENSION = Extension(
                 "check an install-config.yaml of OpenShift and its cloud before the installation",
                 {
                     "check": "check ./install-config.yaml against its cloud",
-                    "check --offline one two": "check the files in two folders alone",
+                    "check --offline one two": "check the files in two folders, without the cloud",
                 },
             ),
         },
         f"{_OPTIONS}:add_import": {
             "import": Command(
-                "write the spec for an existing install-config.yaml, which renders the same file",
+                "write the spec that renders an existing install-config.yaml",
                 {
                     "import ocp4 --output spec": "write the spec of ocp4/install-config.yaml, and its secrets",
                     "import --release 4.20": "print the spec of ./install-config.yaml",
@@ -66,7 +66,7 @@ EXTENSION = Extension(
                 "download openshift-install, oc and kubectl, and verify them",
                 {
                     "tools stable-4.20": "download the newest release of a channel",
-                    "tools 4.20.3 --only oc,kubectl --into bin": "some tools of one release",
+                    "tools 4.20.3 --only oc,kubectl --into bin": "download only some tools of a release",
                 },
             ),
         },

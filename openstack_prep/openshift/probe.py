@@ -151,7 +151,7 @@ def connect(request: ProbeRequest, seconds: float = SECONDS) -> ProbeOutcome:
 
 
 def connect_from(target: str, request: ProbeRequest, seconds: float = SECONDS) -> ProbeOutcome:
-    """Carry out a request from a machine that ssh reaches; raises ConfigError if nobody can log in there."""
+    """Carry out a request from a machine that ssh reaches; raises ConfigError if the login fails."""
     attempt = _Attempt(request, seconds + LOGIN_SECONDS, origin=target)
     with SSHTunnel(target, request.address, request.port) as tunnel:
         try:

@@ -26,14 +26,14 @@ REFUSALS = {
     os.strerror(number): number
     for number in (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ETIMEDOUT)
 }
-"""What sshd says of a connection that fails: the system's texts."""
+"""Error numbers by the text with which sshd reports a failed connection: the system's own."""
 FAILED = 255
 """ssh's exit code for an error of its own."""
 FORWARDING = "stdio forwarding failed"
 
 
 class SSHFailed(ConfigError):
-    """ssh cannot connect, or nobody can log in."""
+    """ssh cannot connect or log in."""
 
 
 class SSHTunnel:
@@ -67,18 +67,18 @@ class SSHTunnel:
         self.errors.close()
 
     def refusal(self) -> OSError | None:
-        """Return why there is no connection, if it ended before it began; raises SSHFailed if nobody could log in."""
+        """Return why there is no connection, if it ended before it began; raises SSHFailed if the login failed."""
         try:
             ended = self.process.wait(timeout=1)
         except subprocess.TimeoutExpired:
             return None
         self.errors.seek(0)
-        said = self.errors.read().decode(errors="replace")
+        output = self.errors.read().decode(errors="replace")
         if ended != FAILED:
             return None
-        number = next((number for text, number in REFUSALS.items() if text in said), None)
-        if FORWARDING in said and number:
+        number = next((number for text, number in REFUSALS.items() if text in output), None)
+        if FORWARDING in output and number:
             return OSError(number, os.strerror(number))
-        reason = printable("; ".join(said.strip().splitlines()[-2:])) or "it says nothing"
+        reason = printable("; ".join(output.strip().splitlines()[-2:])) or "it printed no reason"
         trial = shell.join(["ssh", self.target, "true"])
-        raise SSHFailed(f"--probe-from {self.target}: ssh cannot connect from there: {reason}; try {trial}")
+        raise SSHFailed(f"--probe-from {self.target}: ssh cannot open a connection there: {reason}; try {trial}")

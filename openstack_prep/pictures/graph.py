@@ -1,4 +1,4 @@
-"""What needs what in a spec, with the action of each step of a plan: as text for Mermaid and Graphviz.
+"""The dependency graph of a spec, with the action of each step of a plan: as text for Mermaid and Graphviz.
 
 Edges that follow from others are left out. Sources: Mermaid 11, "Flowcharts" (quoted texts, entity codes); Graphviz,
 "The DOT Language" (quoted strings).

@@ -174,7 +174,7 @@ def drift_section(data: Sequence[Raw]) -> PageSection:
 def of_plan(plan: Plan) -> Iterator[Picture]:
     """Yield what the resources of a plan need, coloured by what the plan does."""
     if plan.steps:
-        yield _drawn("What needs what", lambda: _graph(plan))
+        yield _drawn("Dependency graph", lambda: _graph(plan))
 
 
 MOST_DRAWN = 60
@@ -182,7 +182,7 @@ MOST_DRAWN = 60
 
 
 def _graph(plan: Plan) -> Picture:
-    title, changed = "What needs what", {step.key for step in plan.pending}
+    title, changed = "Dependency graph", {step.key for step in plan.pending}
     is_large = len(plan.steps) > MOST_DRAWN
     note = f"The {len(plan.steps) - len(changed)} resources that stay unchanged are not drawn." if is_large else ""
     if is_large and not 0 < len(changed) <= MOST_DRAWN:

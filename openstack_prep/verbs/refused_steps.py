@@ -1,4 +1,4 @@
-"""Steps that services have refused, kept in files so that the next plan names them: nobody is surprised twice.
+"""Records of steps that services have refused, in files: the next plan warns about them.
 
 One private file per step, ``refused-DIGEST.json`` beside the log of requests (``reports/last_run.py``), written when
 the step fails, so that a killed run leaves it as well, and deleted when a run has found the step done. The name is a
@@ -83,7 +83,7 @@ class RefusedSteps:
             elif _is_refusal(result) and not state_folder.is_off():
                 self._write(path, result, plan)
         except (OSError, RuntimeError, PrepError) as error:
-            _log.warning("the next plan will not name that %s was refused: %s", step, error)
+            _log.warning("%s was refused, which could not be recorded for the next plan: %s", step, error)
 
     def _write(self, path: Path, result: Result, plan: Plan) -> None:
         error, step = result.error, result.step
@@ -168,5 +168,5 @@ def _digest(value: object) -> str:
 
 def _sentence(key: Key, found: Mapping[str, Any], path: Path) -> str:
     when = datetime.fromisoformat(found["refused"]).astimezone()
-    reason = found["reason"] + ("; that may have passed since" if found["status"] == HTTPStatus.CONFLICT else "")
-    return f"{key}: was refused on {when:%Y-%m-%d %H:%M}: {reason}; apply tries it again (recorded in {path})"
+    reason = found["reason"] + ("; the conflict may have ended since" if found["status"] == HTTPStatus.CONFLICT else "")
+    return f"{key}: was refused on {when:%Y-%m-%d %H:%M}: {reason}; apply sends it again (recorded in {path})"

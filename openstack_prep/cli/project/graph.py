@@ -1,4 +1,4 @@
-"""``graph``: what needs what in a spec, as text for Mermaid or Graphviz, or as a picture."""
+"""``graph``: the dependency graph of a spec, as text for Mermaid or Graphviz, or as a picture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def run(options: argparse.Namespace) -> int:
     shown = {name.partition("/")[0] for name in graph.names}
     for kind in options.kind:
         if kind not in shown:
-            raise ConfigError(f"--kind {kind!r}: no resource is of this kind; plan --all shows all as KIND/NAME")
+            raise ConfigError(
+                f"--kind {kind!r}: the spec has no resource of this kind; plan --all lists them as KIND/NAME"
+            )
     if options.format == "svg":
         print(visible(draw(graph, f"What the resources of {options.spec.name} need")))
     else:

@@ -104,7 +104,9 @@ def add_export(command: AddCommand) -> None:
     parser.add_argument("--kind", action="append", default=[], metavar="KIND", help="only this kind, such as network")
     parser.add_argument("--name", default="*", metavar="PATTERN", help="only matching names, such as 'web-*'")
     parser.add_argument("--tag", metavar="SPEC", help="only resources that the spec of this name manages")
-    taking = "write a spec that takes over what no spec manages: its plan adds ownership tags, and destroy deletes it"
+    taking = (
+        "write a spec that takes over what no spec manages: its apply adds ownership tags, and its destroy deletes it"
+    )
     parser.add_argument("--adopt", choices=["permanently"], help=taking)
 
 

@@ -363,8 +363,10 @@ def output_mistakes(cluster: RkeFields, outputs: Outputs) -> Iterator[Mistake]:
             return
     in_pools = len(members(pools_in(outputs.parameters))) if cluster.distribution == "rke2" else 0
     if in_pools > len(outputs.values.get("agent_names") or ()):
-        what = f"stack/{outputs.stack}: output agent_names names fewer nodes than its {in_pools} of pools"
-        yield Mistake("stack", what, "correct the template: the nodes of its pools follow its other agents there")
+        what = f"stack/{outputs.stack}: output agent_names has fewer nodes than the {in_pools} of its pools"
+        yield Mistake(
+            "stack", what, "correct the template: agent_names lists the other agents, then the nodes of the pools"
+        )
         return
     for name in ("api_address",) if cluster.user else ("api_address", "login_user"):
         value = outputs.values.get(name)

@@ -89,11 +89,13 @@ def add_verify(command: AddCommand) -> None:
     parser.add_argument(
         "--probe-from",
         metavar="HOST",
-        help="connect from a machine that ssh HOST reaches without a password, such as a node; it runs nothing there",
+        help="connect from a machine that ssh HOST reaches without a password, such as a node; no program runs there",
     )
-    parser.add_argument("--watch", action="store_true", help="stay, and print a line per change until Ctrl-C")
+    parser.add_argument("--watch", action="store_true", help="print a line per change until Ctrl-C")
     parser.add_argument(
-        "--until", choices=("ok", "error"), help="with --watch: end when no link is broken (ok), or one is (error)"
+        "--until",
+        choices=("ok", "error"),
+        help="with --watch: exit when no link is broken (ok), or when one is (error)",
     )
     add_html(parser)
     parser.add_argument("--from", dest="source", metavar="ADDR", help="address or network that requests come from")

@@ -27,7 +27,9 @@ Release = Annotated[str, Reads(_release, {"type": "string", "pattern": r"^[45]\.
 
 def _host_prefix(value: object) -> object:
     if isinstance(value, int) and value > 32:
-        raise InvalidValue("is more than the 32 bits of an IPv4 address", "write 23; that of IPv6 is always 64")
+        raise InvalidValue(
+            "is more than the 32 bits of an IPv4 address", "write one such as 23; for IPv6, it is always 64"
+        )
     return value
 
 

@@ -139,17 +139,17 @@ def _forwarded(path: AccessPath, port: PortRecord, found: FloatingIPRecord) -> D
     missing = [tcp for tcp in path.target.tcp if not found.forwards("tcp", tcp, virtual, port.id)]
     if not missing:
         return ok(FLOATING_IP, f"{found.address} forwards TCP {', '.join(map(str, path.target.tcp))} to {virtual}")
-    taken = _in_the_way(path, port, found, virtual, missing)
+    taken = _list_conflicts(path, port, found, virtual, missing)
     note = "; ".join(f"{ip.address} forwards {each}" for ip, listed in taken.items() for each in listed)
     return documented(
         code="floating-ip.not-forwarded",
         where=FLOATING_IP,
-        what=f"{what} of TCP {', '.join(map(str, missing))} to {virtual}" + (f"; in the way: {note}" if note else ""),
+        what=f"{what} of TCP {', '.join(map(str, missing))} to {virtual}" + (f"; conflicting: {note}" if note else ""),
         fix=_without(path, taken, [_forward(path, port, found.address, virtual, tcp) for tcp in missing]),
     )
 
 
-def _in_the_way(
+def _list_conflicts(
     path: AccessPath, port: PortRecord, found: FloatingIPRecord, virtual: str, missing: Sequence[int]
 ) -> dict[FloatingIPRecord, list[PortForwarding]]:
     """Return by floating IP the port forwardings beside which Neutron refuses those that are missing.
@@ -177,7 +177,7 @@ def _without(
         delete = [f"{forwarding} delete {shell.join([address, *each])}" for address, each in ids.items()]
         return " && ".join([*delete, *commands])
     lists = " && ".join(f"{forwarding} list {ip.address}" for ip in taken)
-    return f"{lists}  # delete what is in the way, then: {' && '.join(commands) or 'verify again'}"
+    return f"{lists}  # delete the conflicting ones, then: {' && '.join(commands) or 'verify again'}"
 
 
 def _forward(path: AccessPath, port: PortRecord, floating_ip: str, virtual: str, tcp: int) -> str:

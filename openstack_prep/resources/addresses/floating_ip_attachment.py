@@ -32,7 +32,7 @@ from openstack_prep.resources.network.uses import attachment_id
 
 LONGEST_DESCRIPTION = 255
 ADDING_ROUTERS = ("router", "stack")
-"""Kinds that may join the subnet of a port to an external network."""
+"""Kinds that may connect the subnet of a port to an external network."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class AttachmentNeighbours(FromContext):
     """What the spec of an attachment declares."""
 
     may_add_router: bool = False
-    """Whether one of its resources may join the subnet of a port to an external network."""
+    """Whether one of its resources may connect the subnet of a port to an external network."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +199,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
                 yield self.mistake(has, "detach it first, or attach that one")
 
     def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterator[str]:
-        """Yield that no router of the project joins a subnet of the port: Neutron attaches no floating IP without one.
+        """Yield that no router of the project is on a subnet of the port: Neutron attaches no floating IP without one.
 
         One of another project may. Source: Neutron 29.0.0, db/l3_db.py, get_router_for_floatingip.
         """
@@ -209,7 +209,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         interfaces = (each for each in ports_of(run, project_id) if each.device_owner in INTERFACES)
         joined = {each.subnet_id for interface in interfaces for each in interface.fixed_ips}
         if joined.isdisjoint(each.subnet_id for each in port.fixed_ips):
-            yield f"whether a router of another project joins port {self.port}, as none of this project does"
+            yield f"whether a router of another project connects port {self.port}: no router of this project does"
 
     def _taken(self, run: CloudRun, record: FloatingIPRecord) -> Mistake:
         serves = f"{record.address} is attached to another port: {self._current_port(run, record)}"

@@ -25,7 +25,7 @@ from openstack_prep.resources.identity.in_project import CURRENT, InProject
 from openstack_prep.resources.lists import queries
 
 SINCE = {"router_routes": "2026.2"}
-"""Releases of OpenStack that have brought quotas: neutron 29.0.0, extensions/extraroute.py."""
+"""The releases of OpenStack that introduced a quota: neutron 29.0.0, extensions/extraroute.py."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +199,7 @@ class Quota(InProject, Untagged):
 
     def _no_quota(self, run: CloudRun, name: str) -> Mistake:
         if hasattr(self, name):
-            since = f"; only OpenStack {SINCE[name]} and later has it" if name in SINCE else ""
+            since = f"; it requires OpenStack {SINCE[name]} or later" if name in SINCE else ""
             return self.mistake(f"no service of this cloud has a quota {name}", f"remove it{since}")
         volume_type = name.partition("_")[2]
         fix = suggest(volume_type, queries.volume_types(run), "have it created, or correct the name")

@@ -203,7 +203,7 @@ TIMEOUT = 600.0  # seconds for Glance to answer after the upload: it may first c
 def check(image: ImageFields, run: CloudRun) -> Iterator[tuple[str, str]]:
     """Yield what prevents the creation of an image, and the fix."""
     if image.source is None:
-        yield _missing(image, run)
+        yield _describe_missing(image, run)
     elif image.import_method:
         yield from _check_import(image, run)
     elif not _distant(image.source) and not os.access(local_path(image.source), os.R_OK):
@@ -214,15 +214,15 @@ def check(image: ImageFields, run: CloudRun) -> Iterator[tuple[str, str]]:
         yield from _check_conversion(image)
 
 
-def _missing(image: ImageFields, run: CloudRun) -> tuple[str, str]:
-    """Return that an image does not exist; its user may mean one of another project, as OpenStack's clients do."""
+def _describe_missing(image: ImageFields, run: CloudRun) -> tuple[str, str]:
+    """Return what is wrong and a fix; name images of other projects, which OpenStack's clients would use."""
     what, fix = "does not exist, and cannot be created without a source", "set source, or correct the name"
     project_id = run.find_project_id(image.owner)
     passed_over = [each for each in glance.named(run, (image.name,)) if each.owner not in (None, project_id)]
     if not passed_over:
         return what, fix
     ids = ", ".join(f"{each.id} ({each.visibility})" for each in passed_over)
-    what += f"; not used, because only public images of other projects are: {ids}"
+    what += f"; images of other projects with this name are not used unless they are public: {ids}"
     return what, f"{fix}; if you trust its owner, remove this entry and name the image by its id where it is used"
 
 

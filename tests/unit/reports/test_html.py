@@ -254,7 +254,7 @@ def lab(clouds_yaml: Path, empty_cloud: requests_mock.Mocker, flavors: list[dict
 @pytest.mark.parametrize(
     ("command", "code", "words"),
     [
-        ("plan", 0, ["Plan to apply lab", "2 to create", "flavor/master", "What needs what", "Networks of spec lab"]),
+        ("plan", 0, ["Plan to apply lab", "2 to create", "flavor/master", "Dependency graph", "Networks of spec lab"]),
         ("plan --destroy", 0, ["Plan to destroy lab"]),
         ("audit", 1, ["Audit of lab", "2 differences", "flavor/master"]),
         ("check --offline --release 4.20", 2, ["Check of install-config.yaml", "Unreadable", "spec.yaml"]),
