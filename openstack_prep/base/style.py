@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 RED, GREEN, YELLOW, CYAN, DIM = "31", "32", "33", "36", "2"
@@ -25,6 +25,13 @@ def printable(text: str, keep: str = "") -> str:
 def indented(text: str) -> str:
     """Return a text whose further lines are indented: a name with a line end cannot look like a new message."""
     return printable(text, "\n\t").replace("\n", "\n  ")
+
+
+def first_of(names: Iterable[str], most: int = 3) -> str:
+    """Return the first names, and how many more there are."""
+    listed = list(names)
+    more = len(listed) - most
+    return ", ".join(listed[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 _OWN_COLOR = re.compile("(\x1b\\[(?:0|2|31|32|33|36)m)")

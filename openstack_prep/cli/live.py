@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from openstack_prep.base.style import PLAIN, Style, printable
+from openstack_prep.base.style import PLAIN, Style, first_of, printable
 from openstack_prep.cli.progress import NAMED, Lines, PlainOutput, unpacked_text
 from openstack_prep.core.executor import Event
 from openstack_prep.core.model import Action, Key, Status
@@ -66,9 +66,8 @@ class Live(LiveOutput, Lines):
     def _running_steps(self) -> str:
         """Return what the run waits for, with the seconds since each began."""
         now, running = time.monotonic(), list(self._running.values())  # a copy: steps begin and end in other threads
-        names = [f"{printable(step)} ({now - started:.0f} s)" for step, started in running[:NAMED]]
-        more = [f"{len(running) - NAMED} more"] if len(running) > NAMED else []
-        return f"waiting for {', '.join([*names, *more])}" if names else ""
+        names = first_of((f"{printable(step)} ({now - started:.0f} s)" for step, started in running), NAMED)
+        return f"waiting for {names}" if names else ""
 
     def tell(self, event: Event) -> None:
         super().tell(event)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self, TextIO
 
 from openstack_prep.base import shell
-from openstack_prep.base.style import PLAIN, Style, printable
+from openstack_prep.base.style import PLAIN, Style, first_of, printable
 from openstack_prep.core import text
 from openstack_prep.core.executor import Event
 from openstack_prep.core.model import INTERRUPT, Action, Key, Result, Status, Step
@@ -64,9 +64,7 @@ class Lines(PlainOutput):
 
     def __exit__(self, *exception: object) -> None:
         if self._not_begun:
-            names = ", ".join(map(str, self._not_begun[:NAMED]))
-            more = len(self._not_begun) - NAMED
-            names += f", and {more} more" if more > 0 else ""
+            names = first_of(map(str, self._not_begun), NAMED)
             self._print(self.style.line("?", f"{text.counted(len(self._not_begun), 'step')} not begun", names))
         super().__exit__(*exception)
 

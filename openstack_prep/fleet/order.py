@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
@@ -42,12 +42,6 @@ def words_of(counts: Mapping[str, int], *, done: bool) -> str:
     """Return "3 to create, 1 to update", or "3 created, 1 updated"."""
     past = {each: f"{each}{'' if each.endswith('e') else 'e'}d" for each in counts}
     return ", ".join(f"{number} {past[each] if done else f'to {each}'}" for each, number in counts.items())
-
-
-def first_of(names: Iterable[str], most: int = 3) -> str:
-    """Return names, the first ones of many."""
-    found = list(dict.fromkeys(names))
-    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,11 +14,12 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.errors import InternalError, Mistake, PlanRefused, PrepError
 from openstack_prep.base.raw import Values
+from openstack_prep.base.style import first_of
 from openstack_prep.core import interrupts, text
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import ApplyFailed, Report, differences
 from openstack_prep.fleet import process
-from openstack_prep.fleet.order import Order, TargetOutcome, TargetStatus, first_of, words_of
+from openstack_prep.fleet.order import Order, TargetOutcome, TargetStatus, words_of
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.verbs import api, plan_file, rights
 from openstack_prep.verbs.audit import audit
@@ -177,7 +178,9 @@ def _audit(order: Order, spec: Spec) -> TargetOutcome:
     return TargetOutcome(
         target=order.target,
         status=TargetStatus.DRIFT if found else TargetStatus.UNCHANGED,
-        summary=f"{len(found)} found: {first_of(each.resource for each in found)}" if found else "no drift",
+        summary=f"{len(found)} found: {first_of(dict.fromkeys(each.resource for each in found))}"
+        if found
+        else "no drift",
         counts=Counter(each.code.value for each in found),
         warnings=tuple(f"not read: {each}" for each in found.left_out),
         data={"spec": spec.name, "drift": [each.data() for each in found], "left_out": list(found.left_out)}

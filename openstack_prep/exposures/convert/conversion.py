@@ -20,6 +20,7 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.ranges import Range, merged, without
 from openstack_prep.base.raw import Values
+from openstack_prep.base.style import first_of
 from openstack_prep.exposures.convert import decisions, proof, requests
 from openstack_prep.exposures.convert.decisions import decide
 from openstack_prep.exposures.convert.objects import (
@@ -498,6 +499,4 @@ def _notes(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Iterato
 
 
 def _names(keys: list[str]) -> str:
-    more = len(keys) - MOST_NAMES
-    rest = f" and {more} more" if more > 0 else ""
-    return f"Service{'s' if len(keys) > 1 else ''} {', '.join(sorted(keys)[:MOST_NAMES])}{rest}"
+    return f"Service{'s' if len(keys) > 1 else ''} {first_of(sorted(keys), MOST_NAMES)}"

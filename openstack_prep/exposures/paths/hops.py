@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic
+from openstack_prep.base.style import first_of
 from openstack_prep.exposures import services
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.endpoint import Exposed, ExposedPort, PlacedExposure, Way
@@ -283,8 +284,7 @@ def _files(view: View) -> Diagnostic:
 
 
 def _named(ports: Sequence[PortRecord]) -> str:
-    names = sorted(port.name or port.id for port in ports)
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return first_of(sorted(port.name or port.id for port in ports))
 
 
 def _count(ports: Sequence[PortRecord]) -> str:

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from openstack_prep.base.style import first_of
 from openstack_prep.cli.live import LiveOutput
 from openstack_prep.fleet.commands.progress import FleetLines
 from openstack_prep.fleet.engine import FleetEvent
@@ -37,9 +38,8 @@ class FleetDisplay(LiveOutput, FleetLines):
         """Return what is running now, and for how long."""
         with self._lock:
             running = list(self._running.items())
-        shown = [f"{name} {time.monotonic() - begun:.0f} s" for name, begun in running[:MOST_SHOWN]]
-        more = f" and {len(running) - MOST_SHOWN} more" if len(running) > MOST_SHOWN else ""
-        return Text(f"running: {', '.join(shown)}{more}" if shown else "")
+        shown = first_of((f"{name} {time.monotonic() - begun:.0f} s" for name, begun in running), MOST_SHOWN)
+        return Text(f"running: {shown}" if shown else "")
 
     def tell(self, event: FleetEvent) -> None:
         super().tell(event)

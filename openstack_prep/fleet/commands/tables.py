@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from openstack_prep.base import shell
+from openstack_prep.base.style import first_of
 from openstack_prep.core.model import Action
 from openstack_prep.core.text import counted
-from openstack_prep.fleet.order import TargetOutcome, TargetStatus, first_of, words_of
+from openstack_prep.fleet.order import TargetOutcome, TargetStatus, words_of
 
 if TYPE_CHECKING:
     from openstack_prep.base.style import Style

@@ -32,6 +32,7 @@ from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.programs import run
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
+from openstack_prep.base.style import first_of
 
 # --- plugin -----------------------------------------------------------------------------------
 
@@ -253,8 +254,7 @@ def _names(document: Document, kind: str) -> str:
     found = data.get(kind)
     entries = found if isinstance(found, list) else []
     names = [str(each["name"]) for each in entries if isinstance(each, dict) and isinstance(each.get("name"), str)]
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return (", ".join(names[:SHOWN]) or f"no {kind}") + more
+    return first_of(names, SHOWN) or f"no {kind}"
 
 
 def _named(document: Document, kind: str, name: str, mistakes: list[Mistake], fix: str) -> _Section:

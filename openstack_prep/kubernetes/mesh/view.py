@@ -9,6 +9,7 @@ from functools import cached_property
 
 from openstack_prep.base import shell
 from openstack_prep.base.errors import NotAllowed
+from openstack_prep.base.style import first_of
 from openstack_prep.cloud.service import Service
 from openstack_prep.neutron.rules import Address, Block
 from openstack_prep.resources.lists.neutron_records import (
@@ -60,7 +61,7 @@ class MeshCluster:
         """Return the first three ports by name or id, and how many more there are."""
         wanted = set(ids)
         names = sorted(port.name or port.id for port in self.ports if port.id in wanted)
-        return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        return first_of(names)
 
 
 @dataclass(frozen=True, kw_only=True)

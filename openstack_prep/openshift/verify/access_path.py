@@ -12,6 +12,7 @@ from typing import Any
 from openstack_prep.base import shell
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Values
+from openstack_prep.base.style import first_of
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.neutron.rules import Traffic, admission
 from openstack_prep.openshift.installer import to_continue
@@ -296,6 +297,4 @@ def addresses(port: PortRecord) -> list[str]:
 
 def some(names: Iterable[str]) -> str:
     """Return the first names, and how many more there are."""
-    listed = list(names)
-    more = len(listed) - SHOWN
-    return ", ".join(listed[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return first_of(names, SHOWN)

@@ -19,11 +19,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import yaml
-
-from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.raw import Raw
-from openstack_prep.resources.heat.flow import ATTRIBUTES, GROUPS, PARAMETERS, RESOURCES, Conditions, typed
+from openstack_prep.resources.heat.flow import (
+    ATTRIBUTES,
+    GROUPS,
+    PARAMETERS,
+    RESOURCES,
+    Conditions,
+    nested_template,
+    typed,
+)
 from openstack_prep.resources.heat.parameters import items
 
 WHOLE = "*"
@@ -84,16 +89,8 @@ class TemplateVersion:
 
     def nested(self, definition: Raw) -> TemplateVersion | None:
         """Return the template of a resource that is a nested stack."""
-        text = self.files.get(self.type_of(definition))
-        if text is None:
-            return None
-        try:
-            parsed = parse_yaml(text.decode() if isinstance(text, bytes) else text)
-        except (yaml.YAMLError, ValueError):
-            return None
-        if not isinstance(parsed, Mapping):
-            return None
-        return TemplateVersion(parsed, self.files, self.registry, self.defaults)
+        template = nested_template(self.files, self.type_of(definition))
+        return None if template is None else TemplateVersion(template, self.files, self.registry, self.defaults)
 
 
 def changed_parameters(old: TemplateVersion, new: TemplateVersion, unknown: Set[str]) -> frozenset[str]:

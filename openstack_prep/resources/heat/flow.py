@@ -351,15 +351,19 @@ class Destinations:
 
     def _nested(self, kind: str) -> Raw | None:
         """Return the template of a type of the stack's own."""
-        name = self.registry.get(kind, kind)
-        text = self.files.get(str(name))
-        if text is None:
-            return None
-        try:
-            parsed = parse_yaml(text.decode() if isinstance(text, bytes) else text)
-        except (yaml.YAMLError, ValueError):
-            return None
-        return parsed if isinstance(parsed, Mapping) else None
+        return nested_template(self.files, str(self.registry.get(kind, kind)))
+
+
+def nested_template(files: Mapping[str, str | bytes], name: str) -> Raw | None:
+    """Return the template in a file that a stack has as a type; None if there is none, or it cannot be read."""
+    text = files.get(name)
+    if text is None:
+        return None
+    try:
+        parsed = parse_yaml(text.decode() if isinstance(text, bytes) else text)
+    except (yaml.YAMLError, ValueError):
+        return None
+    return parsed if isinstance(parsed, Mapping) else None
 
 
 def list_kept(template: Raw, files: Mapping[str, str | bytes], registry: Raw, before: Raw, after: Raw) -> list[str]:

@@ -20,7 +20,7 @@ import tenacity
 from openstack_prep.base import secret_forms, shell
 from openstack_prep.base.errors import CloudError, NotAllowed, NotFound, ResourceFailed, WaitTimeout, is_transient
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.base.style import printable
+from openstack_prep.base.style import first_of, printable
 from openstack_prep.resources.heat.stacks import DEPTH, SERVER
 
 if TYPE_CHECKING:
@@ -287,10 +287,8 @@ class Awaited:
     @property
     def text(self) -> str:
         number = f"{self.count - self.received} of {self.count} cloud-init signal{'s' if self.count > 1 else ''}"
-        names = ", ".join(self.places[:SHOWN])
-        more = len(self.places) - SHOWN
         begun = time.strftime("%H:%M", time.localtime(self.since))
-        return f"{number} for {names}{f' and {more} more' if more > 0 else ''} since {begun}"
+        return f"{number} for {first_of(self.places, SHOWN)} since {begun}"
 
 
 class Signals:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.style import first_of
 from openstack_prep.core.deletion_loss import DeletionLoss, Unchecked
 from openstack_prep.core.model import UpdateEffects
 from openstack_prep.resources.heat.flow import GROUPS
@@ -84,8 +85,7 @@ class StackRecord:
         return f"leaves the files of existing servers, so only new ones get {', '.join(self.kept)}"
 
     def _named(self, places: Sequence[str]) -> str:
-        more = len(places) - SHOWN
-        return ", ".join(map(self._titled, places[:SHOWN])) + (f" and {more} more" if more > 0 else "")
+        return first_of(map(self._titled, places), SHOWN)
 
     def _titled(self, place: str) -> str:
         name = self.group_names.get(place, place)
