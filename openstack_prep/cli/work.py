@@ -15,7 +15,7 @@ from openstack_prep import extensions, tracing
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.style import indented
 from openstack_prep.cli import Run
-from openstack_prep.cli.output import QUIET, explained
+from openstack_prep.cli.output import QUIET, explained, say
 from openstack_prep.cli.parser import WORK, exit_code
 from openstack_prep.cloud import request_log
 from openstack_prep.reports.last_run import recorded
@@ -37,6 +37,8 @@ def do_work(options: argparse.Namespace) -> int:
     """Do the work of a command, and return its exit code."""
     _log(options)
     QUIET.set(options.quiet)
+    if options.directory:
+        say(f"working in {Path.cwd()}; printed commands are for that folder")
     give_default_spec(options)
     with _recorded(options) as ended:
         code = tracing.of_command(options.called, lambda: int(work_of(options.run)(options)))

@@ -14,11 +14,10 @@ from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.raw import Values
 from openstack_prep.fleet.file.fields import Fleet
 from openstack_prep.fleet.order import TargetOutcome
-from openstack_prep.verbs.plan_file import digest_of, refuse_other_file, validated
+from openstack_prep.verbs.plan_file import AGAIN, digest_of, refuse_other_file, validated
 from openstack_prep.version import __version__
 
 FORMAT = 1
-AGAIN = "create it again with `openstack-prep fleet plan -o`"
 MOST_BYTES = 512 * MIB
 
 

@@ -37,6 +37,7 @@ from openstack_prep.fleet.file.targets import meant
 from openstack_prep.fleet.order import Options, Order, TargetOutcome, TargetStatus, Verb
 from openstack_prep.spec import Spec
 from openstack_prep.spec.variables import ENVIRONMENT
+from openstack_prep.verbs.plan_file import AGAIN
 from openstack_prep.verbs.spec_files import local_files
 
 # What a run of a fleet has done so far: one line per target that ended, so that the next run goes on with the rest.
@@ -559,13 +560,13 @@ class Changing:
 
 
 def _unplanned(target: str, path: str) -> Values:
-    what, fix = "the saved plan has no plan of this target", "create it again with `openstack-prep fleet plan -o`"
-    return Diagnostic(code=Code.PLAN_CHANGED, where=f"{path}: {target}", what=what, fix=fix).data()
+    what = "the saved plan has no plan of this target"
+    return Diagnostic(code=Code.PLAN_CHANGED, where=f"{path}: {target}", what=what, fix=AGAIN).data()
 
 
 def _unknown(target: str, path: str) -> Mistake:
-    fix = "create the plans again with `openstack-prep fleet plan -o`"
-    return Mistake(f"{path}: {target}", "the fleet no longer has this target", fix, code=Code.PLAN_CHANGED)
+    what = "the fleet no longer has this target"
+    return Mistake(f"{path}: {target}", what, AGAIN, code=Code.PLAN_CHANGED)
 
 
 @contextlib.contextmanager

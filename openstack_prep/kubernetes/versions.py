@@ -89,8 +89,10 @@ def newest(minor: int) -> str:
 def check_version(version: str) -> Iterator[str]:
     """Yield a warning for a version of RKE2 that may exist; raises InvalidValue for one that does not exist."""
     found = VERSION.fullmatch(version)
-    if not found:
-        raise InvalidValue("is not a version of RKE2", f"write one such as {newest(max(RELEASED))}")
+    if not found:  # of the same minor version: who follows the advice must not upgrade a cluster by it
+        minor = minor_of(version)
+        example = newest(minor if minor in RELEASED else max(RELEASED))
+        raise InvalidValue("is not a version of RKE2", f"write one such as {example}")
     minor, patch, revision = int(found[1]), int(found[2]), int(found[4])
     if minor < min(RELEASED):
         raise InvalidValue("does not exist", f"the first release of RKE2 is for Kubernetes 1.{min(RELEASED)}")

@@ -39,7 +39,8 @@ from openstack_prep.version import __version__
 # --- the content of a saved plan: its format, its digest, and what is wrong with a file that should be one ---
 
 FORMAT = 3
-AGAIN = "create it again with `openstack-prep plan -o`"
+AGAIN = "plan again with the same options, and save it with --out"
+"""No command: without its --destroy, or other options, it would save a different plan."""
 MOST_BYTES = 64 * MIB
 
 _STRICT = {"extra": "forbid", "strict": True}

@@ -118,7 +118,7 @@ def _apply_saved(options: argparse.Namespace) -> int:
     given = {"--allow-replace": options.allow_replace, "--adopt": options.adopt, "--prune": options.prune}
     given["--allow-loss"] = options.allow_loss
     for added in (name for name, value in given.items() if value):
-        raise ConfigError(f"apply: {added} cannot be added to --plan; give it to `openstack-prep plan -o`")
+        raise ConfigError(f"apply: {added} cannot be added to --plan; plan with it, and save that with --out")
     from openstack_prep.verbs.plan_file import SavedPlan  # as for plan
 
     saved = SavedPlan(options.plan)

@@ -43,7 +43,7 @@ def mistakes(
     yield from _routes(settings, placed)
     if placed and (minor_of(kubernetes_version) or 0) >= GONE:
         what = f"Kubernetes {kubernetes_version} does not serve externalIPs any more (KEP-5707)"
-        yield Mistake("kubernetes_version", what, SUCCESSOR)
+        yield Mistake("", what, SUCCESSOR)
 
 
 def warnings(

@@ -26,6 +26,7 @@ from openstack_prep.kubernetes.services import ServiceRecord
 from openstack_prep.neutron.rules import Traffic, allows, answered
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.chain import ok, unknown
+from openstack_prep.openshift.verify.outside import without_forwardings
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.dns.recordsets import ACTIVE, ERROR, RecordsetRecord
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, GroupRecord, PortRecord
@@ -172,7 +173,9 @@ def _floating_ip(placed: PlacedExposure, view: View) -> Diagnostic:
         fix = view.apply if exposure.pool else "declare floating_ip_attachments; for OpenShift: openstack-prep post-ipi"
         if found.port_forwardings:  # Neutron 29.0.0, services/portforwarding/pf_plugin.py, _check_floatingip_request
             what += f", and its port forwardings lead elsewhere: {'; '.join(map(str, found.port_forwardings))}"
-            fix = f"delete these with openstack floating ip port forwarding delete, then {fix}"
+            taken = {found: found.port_forwardings}
+            delete = without_forwardings("openstack", taken, [view.apply] if exposure.pool else [])
+            fix = delete if exposure.pool else f"{delete}  # then {fix}"
         return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=fix)
     if placed.address and found.fixed_ip_address != placed.address:
         what = f"{address} leads to {found.fixed_ip_address}, not to {placed.address}"

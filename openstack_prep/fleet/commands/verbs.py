@@ -113,7 +113,9 @@ def run_apply(options: argparse.Namespace) -> int:
         for name in ("allow_replace", "adopt", "prune", "allow_loss"):
             if getattr(options, name):
                 given = f"--{name.replace('_', '-')}"
-                raise ConfigError(f"fleet apply: {given} cannot be added to --plan; give it to `fleet plan -o`")
+                raise ConfigError(
+                    f"fleet apply: {given} cannot be added to --plan; plan with it, and save that with --out"
+                )
     chosen = choose(options)
     if options.plan:
         plans = plan_file.read(options.plan, chosen.fleet)

@@ -126,7 +126,9 @@ def _exchange(path: AccessPath, serving: FloatingIPRecord) -> str:
     attach = [] if path.floating_ip and path.floating_ip.port_forwardings else [path.attach]
     if serving.port_id:
         return " && ".join([f"{path.client} floating ip unset --port {serving.address}", *attach])
-    return _without(path, {serving: list(filter(path.is_reached_by, serving.port_forwardings))}, attach)
+    return without_forwardings(
+        path.client, {serving: list(filter(path.is_reached_by, serving.port_forwardings))}, attach
+    )
 
 
 def _forwarded(path: AccessPath, port: PortRecord, found: FloatingIPRecord) -> Diagnostic:
@@ -145,7 +147,9 @@ def _forwarded(path: AccessPath, port: PortRecord, found: FloatingIPRecord) -> D
         code="floating-ip.not-forwarded",
         where=FLOATING_IP,
         what=f"{what} of TCP {', '.join(map(str, missing))} to {virtual}" + (f"; conflicting: {note}" if note else ""),
-        fix=_without(path, taken, [_forward(path, port, found.address, virtual, tcp) for tcp in missing]),
+        fix=without_forwardings(
+            path.client, taken, [_forward(path, port, found.address, virtual, tcp) for tcp in missing]
+        ),
     )
 
 
@@ -167,11 +171,11 @@ def _list_conflicts(
     return {ip: forwardings for ip, forwardings in listed.items() if forwardings}
 
 
-def _without(
-    path: AccessPath, taken: Mapping[FloatingIPRecord, Sequence[PortForwarding]], commands: Sequence[str]
+def without_forwardings(
+    client: str, taken: Mapping[FloatingIPRecord, Sequence[PortForwarding]], commands: Sequence[str]
 ) -> str:
     """Return the commands that delete port forwardings, and then others; without their ids, how to find them."""
-    forwarding = f"{path.client} floating ip port forwarding"
+    forwarding = f"{client} floating ip port forwarding"
     if all(each.id for listed in taken.values() for each in listed):
         ids = {ip.address: [each.id for each in listed] for ip, listed in taken.items()}
         delete = [f"{forwarding} delete {shell.join([address, *each])}" for address, each in ids.items()]

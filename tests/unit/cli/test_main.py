@@ -672,6 +672,9 @@ def test_a_command_works_in_the_folder_of_its_option(
     assert Path.cwd() == tmp_path / "below"
     assert prep("-C", "..", "plan", "-C", "below", "../spec.yaml", "--out", "my.plan").code == 0
     assert (tmp_path / "below" / "my.plan").exists()
+    (tmp_path / "fleet.yaml").write_text("name: f\ntargets: []\n")
+    said = prep("-C", "..", "plan", "fleet.yaml")  # with the folder for the command that it prints
+    assert (said.code, str(tmp_path) in said.err) == (2, True)
     said = prep("-C", "gone", "plan", "spec.yaml", "--format", "json")
     assert (said.code, json.loads(said.out)["errors"][0]["code"]) == (2, "config.invalid")
 

@@ -17,6 +17,7 @@ from openstack_prep.kubernetes import reading
 from openstack_prep.kubernetes.model import KubernetesCluster, Node, NodeGroup, Registry
 from openstack_prep.kubernetes.nodes import nodes_of
 from openstack_prep.kubernetes.rke2 import documents, kubeconfig_hint, mistakes, registries, warnings
+from openstack_prep.kubernetes.versions import newest
 from tests.unit.texts import Wording
 
 PLAIN = KubernetesCluster(distribution="rke2", cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
@@ -144,6 +145,10 @@ def test_keys_of_others(wording: Wording) -> None:
         (
             {"kubernetes_version": "v1.31.1-rancher1-1"},
             ["kubernetes_version: 'v1.31.1-rancher1-1' is not a version of RKE2"],
+        ),
+        (
+            {"kubernetes_version": "v1.31.1"},
+            [f"kubernetes_version: 'v1.31.1' is not a version of RKE2; write one such as {newest(31)}"],
         ),
         ({"network_plugin": "weave"}, ["network_plugin: RKE2 does not support 'weave'"]),
         ({"network_plugin": "cilium,multus"}, ["network_plugin: RKE2 does not support 'cilium,multus'"]),

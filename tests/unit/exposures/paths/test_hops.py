@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +31,7 @@ SHOP = Exposed(
     floating_ip="shop",
     names=("shop.example.com",),
 )
+OTHER = {"protocol": "tcp", "external_port": 22, "internal_port": 2222, "internal_ip_address": "10.1.0.9"}
 PLACED = PlacedExposure(exposure=SHOP, address=ADDRESS, public_address=PUBLIC)
 
 
@@ -111,12 +113,22 @@ def test_one_thing_is_wrong(change: dict[str, Any], code: str, where: str | None
 
 
 def test_a_floating_ip_with_other_port_forwardings_is_not_attached_before_they_go() -> None:
-    other = {"protocol": "tcp", "external_port": 22, "internal_port": 2222, "internal_ip_address": "10.1.0.9"}
     (free,) = found(PLACED, replace(RIGHT, floating_ips=[floating(port_id=None)]))
-    (only,) = found(PLACED, replace(RIGHT, floating_ips=[floating(port_id=None, port_forwardings=[other])]))
+    (only,) = found(PLACED, replace(RIGHT, floating_ips=[floating(port_id=None, port_forwardings=[OTHER])]))
     assert only.code == "floating-ip.detached"
     assert contains(only.what, "22", "2222", "10.1.0.9")
-    assert contains(only.fix, "openstack floating ip port forwarding delete", free.fix)
+    assert contains(only.fix, f"openstack floating ip port forwarding list {PUBLIC}", free.fix)
+
+
+def test_the_fix_deletes_the_port_forwardings_and_then_applies() -> None:
+    ids = ["it's", "f2"]
+    listed = [OTHER | {"id": each, "external_port": 22 + at} for at, each in enumerate(ids)]
+    placed = replace(PLACED, exposure=replace(SHOP, pool="lb"))
+    view = replace(RIGHT, floating_ips=[floating(port_id=None, port_forwardings=listed)])
+    (only,) = found(placed, view)
+    delete, _, apply = only.fix.partition(" && ")
+    assert shlex.split(delete) == [*["openstack", "floating", "ip", "port", "forwarding", "delete"], PUBLIC, *ids]
+    assert apply == view.apply
 
 
 def test_rules_for_the_allowed_networks_are_enough() -> None:

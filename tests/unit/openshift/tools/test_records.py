@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import ConfigError, PrepError
-from openstack_prep.openshift.tools.fetching import HIDDEN, ToolOrigin, load, locked, save
+from openstack_prep.openshift.tools.fetching import HIDDEN, ToolOrigin, _refuse_planted, load, locked, save
 from tests.unit.texts import Wording
 
 FIELDS = ("version", "archive", "archive_sha256", "sha256", "source", "signed_by")
@@ -85,12 +85,24 @@ def test_a_hidden_folder_that_leads_elsewhere_deletes_nothing_there(tmp_path: Pa
     assert (elsewhere / "parts" / "drawing").exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders to other users")
-def test_a_hidden_folder_of_another_user_is_refused(tmp_path: Path) -> None:
+def test_a_hidden_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only root gives folders away; for others, that of a process in /proc is one, below a folder of root."""
+    planted = Path("/proc", str(os.getpid()))
+    if os.geteuid() == 0:
+        planted = tmp_path / HIDDEN
+        planted.mkdir()
+        os.chown(planted, 12345, 12345)
+    else:
+        _refuse_planted(planted)
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(ConfigError):
+        _refuse_planted(planted)
+
+
+def test_a_hidden_folder_in_one_of_the_same_user_is_no_surprise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / HIDDEN).mkdir()
-    os.chown(tmp_path / HIDDEN, 12345, 12345)
-    with pytest.raises(ConfigError), locked(tmp_path):
-        pass
-    os.chown(tmp_path, 12345, 12345)  # in a folder of that user it is no surprise
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with locked(tmp_path):
         pass
