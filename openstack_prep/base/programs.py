@@ -11,38 +11,57 @@ import select
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from openstack_prep.base import shell
+from openstack_prep.base.invalid import InvalidValue
 
 CHUNK = 2**16
 ROUND = 0.05
 """Seconds after which an end of the program is noticed although something else holds its output open."""
 
 
-@dataclass(frozen=True)
-class Ran:
-    """How a program ended: its exit code, and what it printed, at most one byte more than was allowed."""
-
-    code: int
-    printed: bytes
-    late: bool
-    """Whether it took too long, and was killed."""
-
-
-def run(
+def output_of(
     words: Sequence[str],
+    shown: str,
     *,
     most: int,
     seconds: float,
+    if_late: str = "",
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
     stderr: int | None = None,
-) -> Ran:
-    """Run a program with an empty standard input; its standard error goes to the terminal, or to ``stderr``.
+) -> bytes:
+    """Return what a program prints, whose standard input is empty; its standard error goes to the terminal.
 
-    It is killed when it prints more than ``most`` bytes, or has not ended after ``seconds``; what it has started goes
-    on. Raises OSError, and ValueError for a NUL character.
+    ``stderr`` is another place for that. The program is killed when it prints more than ``most`` bytes, or has not
+    ended after ``seconds``; what it has started goes on. Raises InvalidValue, in which the program is called ``shown``,
+    and also for an exit code other than 0. ``if_late`` is the fix for one that takes too long.
     """
+    try:
+        code, printed, is_late = _run(words, most, seconds, folder, environment, stderr)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "its words or variables contain a NUL character"
+        raise InvalidValue(f"{shown} cannot be run: {why}", "install it, or correct its name") from None
+    again = "run it yourself" + (f" in {shell.quote(str(folder))}" if folder else "") + " to see why"
+    if is_late:
+        raise InvalidValue(f"{shown} has not ended after {seconds:.0f} seconds", if_late or again)
+    if len(printed) > most:
+        raise InvalidValue(f"{shown} printed more than {most // 2**20} MiB", again)
+    if code:
+        raise InvalidValue(f"{shown} ended with exit code {code}", again)
+    return printed
+
+
+def _run(
+    words: Sequence[str],
+    most: int,
+    seconds: float,
+    folder: Path | None,
+    environment: Mapping[str, str] | None,
+    stderr: int | None,
+) -> tuple[int, bytes, bool]:
+    """Return the exit code, the output up to one byte more than ``most``, and whether the program took too long."""
     until = time.monotonic() + seconds
     with subprocess.Popen(
         words,
@@ -62,7 +81,7 @@ def run(
                 late = process.returncode is None
         finally:
             process.kill()  # does nothing if it has ended
-        return Ran(process.wait(), content, late)
+        return process.wait(), content, late
 
 
 def _printed(process: subprocess.Popen[bytes], most: int, until: float) -> bytes:

@@ -17,7 +17,7 @@ from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.extras import install
 from openstack_prep.base.given_file import MOST_SECRET
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.base.programs import run
+from openstack_prep.base.programs import output_of
 
 Fetch = Callable[[], str]
 PATIENCE = 120.0
@@ -37,17 +37,10 @@ def from_command(words: object, base: Path) -> Fetch:
 
     def fetch() -> str:
         try:
-            ran = run(words, folder=base, most=MOST_SECRET, seconds=PATIENCE)
-        except OSError as error:
-            raise ConfigError(f"{shown} cannot be run: {error.strerror}; install it, or correct its name") from None
-        if ran.late:
-            raise ConfigError(f"{shown} has not ended after {PATIENCE:.0f} seconds")
-        if len(ran.printed) > MOST_SECRET:
-            raise ConfigError(f"{shown} printed more than 1 MiB")
-        if ran.code:
-            again = f"run it yourself in {shell.quote(str(base))} to see why"
-            raise ConfigError(f"{shown} ended with exit code {ran.code}; {again}")
-        return _text(ran.printed, shown)
+            printed = output_of(words, shown, folder=base, most=MOST_SECRET, seconds=PATIENCE)
+        except InvalidValue as error:
+            raise ConfigError(str(error)) from None
+        return _text(printed, shown)
 
     return fetch
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Literal
@@ -111,20 +110,6 @@ def _retrying(state: tenacity.RetryCallState) -> str:
     return f"{'conflict' if conflict else 'transient error'}, retrying ({state.attempt_number + 1}/{ATTEMPTS})"
 
 
-@contextlib.contextmanager
-def _abandoned_on_interrupt(jobs: int) -> Iterator[Executor]:
-    """A pool that waits for its running steps, unless the user interrupts a second time."""
-    pool = ThreadPoolExecutor(jobs, thread_name_prefix="step") if jobs > 1 else ThisThread()
-    waiting = True
-    try:
-        yield pool
-    except KeyboardInterrupt:
-        waiting = False
-        raise
-    finally:
-        pool.shutdown(wait=waiting, cancel_futures=not waiting)
-
-
 class _Execution:
     def __init__(self, plan: Plan, run: Run, tell: Callable[[Event], None]) -> None:
         self.plan, self.run, self.tell = plan, run, tell
@@ -148,7 +133,8 @@ class _Execution:
         order = order_of(steps)
         ended: SimpleQueue[Future[Result]] = SimpleQueue()  # wait() would register with all others each time
         # the handler outlives the pool, which waits for running steps when it is left: a second signal ends that
-        with interrupts.caught(self._interrupted), _abandoned_on_interrupt(jobs) as pool:
+        pool = ThreadPoolExecutor(jobs, thread_name_prefix="step") if jobs > 1 else ThisThread()
+        with interrupts.caught(self._interrupted), interrupts.drained(pool):
             while order.is_active():
                 ready = order.get_ready()
                 now = time.monotonic()

@@ -16,7 +16,10 @@ import termios
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SIGNALLED = 128
@@ -44,6 +47,19 @@ def number_of(error: KeyboardInterrupt) -> int:
 def exit_code(number: int) -> int:
     """Return the exit code for a signal: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP."""
     return SIGNALLED + number
+
+
+@contextlib.contextmanager
+def drained(pool: Executor) -> Iterator[Executor]:
+    """Wait at the end for what runs in a pool, unless the user interrupts a second time."""
+    waiting = True
+    try:
+        yield pool
+    except KeyboardInterrupt:
+        waiting = False
+        raise
+    finally:
+        pool.shutdown(wait=waiting, cancel_futures=not waiting)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -94,7 +93,7 @@ class Engine:
         A signal lets the targets end what they have begun. A second one raises KeyboardInterrupt at once.
         """
         most = min(self.jobs, max((len(orders) for _, orders in waves), default=1))
-        with interrupts.passed_on() as pass_on, _pool(self.executor(most)) as pool:
+        with interrupts.passed_on() as pass_on, interrupts.drained(self.executor(most)) as pool:
 
             def stop(number: int) -> None:
                 self.interrupt = number
@@ -171,16 +170,3 @@ def _outcome_of(future: Future[TargetOutcome], order: Order) -> TargetOutcome:
         what = f"whoever worked on it was lost ({type(error).__name__}), and may have changed something"
         found = Diagnostic(code="fleet.failed", where=order.target, what=what, fix="run the command again")
         return TargetOutcome(target=order.target, status=TargetStatus.FAILED, summary="lost", errors=[found.data()])
-
-
-@contextmanager
-def _pool(executor: Executor) -> Iterator[Executor]:
-    """Wait for the running orders at the end, unless the user interrupts a second time."""
-    waiting = True
-    try:
-        yield executor
-    except KeyboardInterrupt:
-        waiting = False
-        raise
-    finally:
-        executor.shutdown(wait=waiting, cancel_futures=not waiting)

@@ -25,7 +25,7 @@ from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import MIB, folder_of, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue, shown
-from openstack_prep.base.programs import run
+from openstack_prep.base.programs import output_of
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import SOURCE_NAMES
 from openstack_prep.base.suggestion import suggest
@@ -127,18 +127,10 @@ class RowReader:
         if isinstance(timeout, bool) or not isinstance(timeout, int) or not 1 <= timeout <= LONGEST:
             raise InvalidValue("timeout is not a number of seconds", f"use 1 to {LONGEST}")
         shown = f"the command {words[0]}"
+        late = "set timeout to more seconds"
+        printed = output_of(words, shown, folder=self.base, most=MOST_OUTPUT, seconds=timeout, if_late=late)
         try:
-            ran = run(words, folder=self.base, most=MOST_OUTPUT, seconds=timeout)
-        except OSError as error:
-            raise InvalidValue(f"{shown} cannot be run: {error.strerror}", "install it, or correct its name") from None
-        if ran.late:
-            raise InvalidValue(f"{shown} has not ended after {timeout} seconds", "set timeout to more seconds")
-        if len(ran.printed) > MOST_OUTPUT:
-            raise InvalidValue(f"{shown} printed more than {MOST_OUTPUT // MIB} MiB", "print one list of JSON")
-        if ran.code:
-            raise InvalidValue(f"{shown} ended with exit code {ran.code}", f"run it yourself in {self.base}")
-        try:
-            rows = parse_json(ran.printed)
+            rows = parse_json(printed)
         except ValueError:  # its text would quote the output
             rows = None
         if not isinstance(rows, list) or not is_plain(rows):

@@ -29,7 +29,8 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import read_text, unreadable
-from openstack_prep.base.programs import run
+from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.programs import output_of
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.style import first_of
@@ -89,23 +90,17 @@ def _run(what: str, command: str, plugin: Raw, folder: Path, version: str) -> st
     environment = {**os.environ, **_environment(what, plugin), "KUBERNETES_EXEC_INFO": json.dumps(info)}
     program = str(folder / command) if "/" in command else command
     try:
-        ran = run(
+        printed = output_of(
             [program, *_arguments(what, plugin)],
+            what,
             most=LONGEST,
             seconds=TIMEOUT,
             environment=environment,
             stderr=subprocess.DEVNULL,
         )
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "its arguments or env contain a NUL character"
-        raise ConfigError(f"{what} cannot be run: {why}; install it, or correct the kubeconfig") from None
-    if ran.late:
-        raise ConfigError(f"{what} did not end within {TIMEOUT:.0f} s; {_see(command, plugin)}")
-    if len(ran.printed) > LONGEST:
-        raise ConfigError(f"{what} prints more than {LONGEST // 2**20} MiB; {_see(command, plugin)}")
-    if ran.code:
-        raise ConfigError(f"{what} failed with exit code {ran.code}; {_see(command, plugin)}")
-    return ran.printed.decode(errors="replace")
+    except InvalidValue as error:
+        raise ConfigError(f"{error.what}; {_see(command, plugin)}") from None
+    return printed.decode(errors="replace")
 
 
 def _arguments(what: str, plugin: Raw) -> list[str]:

@@ -194,14 +194,14 @@ def test_an_exec_plugin_gives_the_token(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        (f"print('{SECRET}', file=sys.stderr); sys.exit(3)", "failed with exit code 3"),
+        (f"print('{SECRET}', file=sys.stderr); sys.exit(3)", "ended with exit code 3"),
         (f"print('{SECRET}')", "does not print an ExecCredential"),
         (f"print(json.dumps({{'kind': 'ExecCredential', 'status': '{SECRET}'}}))", "does not print an ExecCredential"),
         (CREDENTIAL.replace('"token"', '"other"'), "prints neither a token nor a certificate"),
         (CREDENTIAL.replace("sys.argv[1]", "' two'"), "a token that is not one word"),
-        ("time.sleep(9)", "did not end within"),
-        (f"while True: print('{SECRET}' * 1000)", "prints more than 1 MiB"),
-        ("os.close(1); time.sleep(9)", "did not end within"),
+        ("time.sleep(9)", "has not ended after"),
+        (f"while True: print('{SECRET}' * 1000)", "printed more than 1 MiB"),
+        ("os.close(1); time.sleep(9)", "has not ended after"),
     ],
 )
 def test_an_exec_plugin_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str) -> None:
