@@ -23,6 +23,8 @@ GROUP = "openstack_prep.extensions"
 _FOLDER = os.path.dirname(__file__)
 RESERVED = ("name", "include", "variables", "clouds")
 """Sections that every spec may have: they say how the others are read."""
+AMBIGUOUS = ("users", "ports")
+"""Sections whose names are those of lists in files of other programs, such as cloud-init."""
 FOUNDATION = ("openstack_prep.resources.extension", "openstack_prep.cli.extension")
 """What the foundation itself has, described as an extension; it needs no entry point, whose search takes a while."""
 

@@ -28,7 +28,8 @@ from openstack_prep.resources.addresses.node_addresses import DeclaredAddresses,
 from openstack_prep.resources.addresses.stack_addresses import api_holders, extra_addresses
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import SubnetRecord
-from openstack_prep.resources.network.reserved_ports import OWNER, addresses_of, shown
+from openstack_prep.resources.network.port import OWNER, shown
+from openstack_prep.resources.network.reserved_ports import addresses_of
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.existing import Existing
 

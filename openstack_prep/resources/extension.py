@@ -89,7 +89,7 @@ EXTENSION = Extension(
         Scan(f"{_HERE}.compute.quota:Quota", has_tag=False),
         Scan(f"{_HERE}.compute.flavor:Flavor", tagged=f"{_OWN}:has_flavors", of_cloud=True),
         Scan(f"{_HERE}.image.image:Image", tagged=f"{_HERE}.image.glance:has_tagged"),
-        Scan(f"{_HERE}.compute.keypair:Keypair"),
+        Scan(f"{_HERE}.compute.keypair:Keypair", tagged=f"{_HERE}.identity.user:has_keypairs"),
         Scan(f"{_HERE}.network.network:Network", tagged=f"{_OWN}:has_networks"),
         Scan(f"{_HERE}.network.subnet:Subnet", tagged=f"{_OWN}:has_subnets", on_networks=True),
         Scan(f"{_HERE}.network.router:Router", tagged=f"{_OWN}:has_routers", on_networks=True),

@@ -12,8 +12,6 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.extensions import FileForm
 
 SPEC = "a spec of openstack-prep"
-AMBIGUOUS = ("users", "ports")
-"""Sections whose names are those of lists in files of other programs, such as cloud-init."""
 
 
 def recognise(data: object) -> tuple[str, FileForm] | None:
@@ -48,7 +46,7 @@ def find_spec(data: Raw) -> str | None:
         return None
     for section in extensions.sections():
         value = data.get(section.name)
-        if section.many and isinstance(value, list) and section.name not in AMBIGUOUS:
+        if section.many and isinstance(value, list) and section.name not in extensions.AMBIGUOUS:
             return section.name
         if not section.many and isinstance(value, Mapping) and "name" in data:
             return section.name

@@ -20,7 +20,6 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import folder_of
 from openstack_prep.base.invalid import shown
-from openstack_prep.resources.file_forms import AMBIGUOUS, SPEC, refuse_other_form
 from openstack_prep.spec.mistakes import mistakes
 from openstack_prep.spec.sections import Sections, all_fields, is_included, new_sections, read
 from openstack_prep.spec.substitution import Reference, Substitution, Tokens
@@ -40,8 +39,10 @@ IGNORED = "x-"
 def _foreign(path: Path, data: Mapping[Any, Any], place: Callable[[Sequence[str | int]], str]) -> None:
     """Raise SpecError if a file is not a spec, or part of one."""
     sections = {name for name, _ in all_fields()} & data.keys()
-    if sections - {*extensions.RESERVED, *AMBIGUOUS}:
+    if sections - {*extensions.RESERVED, *extensions.AMBIGUOUS}:
         return
+    from openstack_prep.resources.file_forms import SPEC, refuse_other_form  # only for a file without sections
+
     refuse_other_form(data, place, path, "a spec", (SPEC,))
     if sections - {"name"} or len(data) < FOREIGN:
         return

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.resources.network.reserved_ports import OWNER
+from openstack_prep.resources.network.port import OWNER
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 

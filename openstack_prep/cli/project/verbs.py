@@ -16,7 +16,6 @@ from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import carry_out, confirm_plan, name_holder, open_spec, print_warnings, run_plan
 from openstack_prep.cli.spec import no_garbage
 from openstack_prep.core import text
-from openstack_prep.spec.targets import limit_to, limit_to_dependents
 from openstack_prep.verbs import api, rights
 
 if TYPE_CHECKING:
@@ -75,24 +74,29 @@ def _refuse_beside_destroy(options: argparse.Namespace) -> None:
         raise ConfigError(f"plan: {option} does not apply to --destroy; leave it out")
 
 
+def _limited(options: argparse.Namespace, spec: Spec, *, dependents: bool = False) -> Spec:
+    """Return the spec with only the targets, and what they need, or what cannot exist without them."""
+    if not options.target:
+        return spec
+    from openstack_prep.spec import targets  # few plans have any
+
+    return (targets.limit_to_dependents if dependents else targets.limit_to)(spec, options.target)
+
+
 def _plan_apply(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePlan:
-    whole = len(spec.resources)
-    if options.target:
-        spec = limit_to(spec, options.target)
+    spec = _limited(options, spec)
     permissions = {"allow_replace": options.allow_replace, "adopt": options.adopt, "prune": options.prune}
     permissions["allow_loss"] = options.allow_loss
     with reading(options):
         plan = api.plan(cloud, spec, **permissions, jobs=options.jobs)
-    return replace(plan, left_out=whole - len(spec.chosen))
+    return replace(plan, left_out=len(spec.resources) - len(spec.chosen))
 
 
 def _plan_destroy(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePlan:
-    whole = len(spec.resources)
-    if options.target:
-        spec = limit_to_dependents(spec, options.target)
+    spec = _limited(options, spec, dependents=True)
     with reading(options):
         plan = api.plan_destroy(cloud, spec, allow_loss=options.allow_loss, jobs=options.jobs)
-    return replace(plan, left_out=whole - len(spec.chosen))
+    return replace(plan, left_out=len(spec.resources) - len(spec.chosen))
 
 
 def apply_spec(options: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ from openstack_prep.exposures.register.pool import (
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network import port as ports
-from openstack_prep.resources.network.reserved_ports import JOBS, PortClaim, claim_of, use_of, write_claim
+from openstack_prep.resources.network.reserved_ports import JOBS, PortClaim, claim_of, write_claim
 
 # --- choice -----------------------------------------------------------------------------------
 
@@ -57,7 +57,7 @@ class Choice:
         for port in self.ports:
             if claim := self.claims[port.id]:
                 self._mine[claim.exposure].append(port)
-        self._free = (port for port in self.ports if not (self.claims[port.id] or use_of(port)))
+        self._free = (port for port in self.ports if not (self.claims[port.id] or ports.use_of(port)))
 
     def decide(self, request: ClaimRequest) -> Claim | list[tuple[PortRecord, PortClaim | None]]:
         """Return what a name holds, or the claims to write for it in their order; raises ClaimRefused."""
@@ -86,8 +86,8 @@ class Choice:
         if found is None:
             raise ClaimRefused(f"{request.name}: {address} is not in address_pool/{self.pool}; choose another")
         claim = self.claims[found.id]
-        if found not in mine and (claim or use_of(found)):
-            holder = f"claimed by exposure/{claim.exposure}" if claim else use_of(found)
+        if found not in mine and (claim or ports.use_of(found)):
+            holder = f"claimed by exposure/{claim.exposure}" if claim else ports.use_of(found)
             raise ClaimRefused(f"{request.name}: {address} of address_pool/{self.pool} is {holder}; choose another")
         return found
 

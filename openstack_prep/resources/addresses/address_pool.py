@@ -30,15 +30,13 @@ from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord
 from openstack_prep.resources.network import reserved_ports
-from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.network.port import ports_of, shown, use_of
 from openstack_prep.resources.network.reserved_ports import (
     PoolPorts,
     addresses_of,
     claim_id,
     claim_of,
     port_name,
-    shown,
-    use_of,
 )
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.network.uses import stays_attached

@@ -6,7 +6,7 @@ Source: Compute API, "Keypairs"; those of other users since microversion 2.10.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -19,11 +19,12 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, Key, Observed, OwnershipTag, Resource
-from openstack_prep.core.run import query
 from openstack_prep.resources.identity import home
+from openstack_prep.resources.identity import user as users
 from openstack_prep.resources.identity.in_project import ByProjectUser, quotas_of
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN
 from openstack_prep.resources.identity.user import User
+from openstack_prep.resources.lists import queries
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -93,24 +94,19 @@ class Keypair(ByProjectUser):
 
     def find_one(self, run: CloudRun) -> Observed | None:
         cloud, user_id = self._holder(run)
-        raw = _listed(run, cloud, user_id).get(self.name) if user_id else None
+        raw = queries.keypairs(run, cloud, user_id).get(self.name) if user_id else None
         return self._observed(run, raw, user_id) if raw is not None and user_id is not None else None
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the key pairs of the user who acts in the project, else of the spec's users who have a role there."""
-        own = cls(name="any", public_key="", **cls.placing(owner))
-        named: list[Values] = [{}]
-        if run.acting_user(owner) is None and run.find_tenant(owner) is None:
-            holders = (user for user, found in User.scan(run, owner) if found.ours)
-            named = [{"user": each.name, "user_domain": each.domain} for each in holders]
-        for fields in named:
-            cloud, user_id = replace(own, **fields)._holder(run)
-            for name, raw in _listed(run, cloud, user_id).items() if user_id else ():
-                declared = replace(own, name=name, public_key=_without_comment(raw["public_key"]), **fields)
-                found = declared._observed(run, raw, user_id or "")
-                is_named = _comment(raw)[-1:] == [declared._tag(run.ownership)]
-                yield declared, replace(found, ours=found.ours and is_named)
+        for user, raw, user_id in users.keypairs(run, owner):
+            fields: Values = {"user": user.name, "user_domain": user.domain} if user else {}
+            key = _without_comment(raw["public_key"])
+            declared = cls(name=raw["name"], public_key=key, **cls.placing(owner), **fields)
+            found = declared._observed(run, raw, user_id)
+            is_named = _comment(raw)[-1:] == [declared._tag(run.ownership)]
+            yield declared, replace(found, ours=found.ours and is_named)
 
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
         return frozenset({f"{observed.record_as(Holder).user_id} {observed.id}"})
@@ -119,15 +115,8 @@ class Keypair(ByProjectUser):
         return self.cloud_ids(observed)
 
     def _holder(self, run: CloudRun) -> tuple[Cloud, str | None]:
-        """Return the owner's id, None if there is no owner yet, and a connection that may manage the owner's keys.
-
-        A connection that may create users may do so, even before these users can log in.
-        """
-        user = User(name=self.user, domain=self.user_domain) if self.user else run.acting_user(self.owner)
-        if user is not None:
-            return run.admin, run.find_id(user)
-        own = run.find_tenant(self.owner) or run.admin
-        return own, own.user_id
+        user = User(name=self.user, domain=self.user_domain) if self.user else None
+        return users.keypair_holder(run, self.owner, user)
 
     def _observed(self, run: CloudRun, raw: Raw, user_id: str) -> Observed:
         comment = _comment(raw)
@@ -162,12 +151,6 @@ class Keypair(ByProjectUser):
         cloud, _ = self._holder(run)
         user_id = observed.record_as(Holder).user_id
         cloud.compute.delete(f"/os-keypairs/{quote(self.name, safe='')}?user_id={user_id}")
-
-
-@query
-def _listed(run: CloudRun, cloud: Cloud, user_id: str) -> Mapping[str, Raw]:
-    listed = cloud.compute.list("/os-keypairs", "keypairs", user_id=user_id)
-    return {each["keypair"]["name"]: each["keypair"] for each in listed}
 
 
 def _comment(raw: Raw) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake, NotAllowed
@@ -33,6 +33,9 @@ from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named, names_in_domain
 from openstack_prep.resources.lists import queries
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 REVOKED_FOR = 1.1  # seconds: a new password revokes all tokens of the same second, even those issued later in it
 
@@ -219,3 +222,38 @@ class User(Adoptable[CloudRun], InEachProject):
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         run.admin.identity.delete(f"/users/{observed.id}")
+
+
+# --- their key pairs; a plan asks for these before it loads the kind ---------------------------
+
+
+def keypair_holder(run: CloudRun, project: Resource | None, user: User | None) -> tuple[Cloud, str | None]:
+    """Return a connection that may manage the key pairs of a user, and the user's id; None if there is no user yet.
+
+    Without ``user``, they are those of the user who acts in the project. A connection that may create users may manage
+    their key pairs, even before these users can log in.
+    """
+    holder = user or run.acting_user(project)
+    if holder is not None:
+        return run.admin, run.find_id(holder)
+    own = run.find_tenant(project) or run.admin
+    return own, own.user_id
+
+
+def keypairs(run: CloudRun, project: Resource | None) -> Iterator[tuple[User | None, Raw, str]]:
+    """Yield the key pairs of the user who acts in a project, else of the spec's users who have a role there.
+
+    Each comes with that user, None for the acting one, and the user's id.
+    """
+    holders: list[User | None] = [None]
+    if run.acting_user(project) is None and run.find_tenant(project) is None:
+        holders = [user for user, found in User.scan(run, project) if found.ours]
+    for user in holders:
+        cloud, user_id = keypair_holder(run, project, user)
+        for raw in queries.keypairs(run, cloud, user_id).values() if user_id else ():
+            yield user, raw, user_id or ""
+
+
+def has_keypairs(run: CloudRun, project: Resource | None) -> bool:
+    """Whether any of these key pairs may have the ownership tag of the spec."""
+    return any(f" {run.ownership.tag}/" in raw["public_key"] for _, raw, _ in keypairs(run, project))

@@ -50,6 +50,13 @@ def flavors(run: CloudRun) -> Sequence[FlavorRecord]:
 
 
 @query
+def keypairs(run: CloudRun, cloud: Cloud, user_id: str) -> Mapping[str, Raw]:
+    """Return the key pairs of a user by name; ``cloud`` is a connection that may list them."""
+    listed = cloud.compute.list("/os-keypairs", "keypairs", user_id=user_id)
+    return {each["keypair"]["name"]: each["keypair"] for each in listed}
+
+
+@query
 def volume_types(run: CloudRun) -> frozenset[str]:
     """Return the names and ids of all volume types that these credentials see, public or not."""
     listed = run.admin.volume.list("/types", "volume_types", is_public="None")

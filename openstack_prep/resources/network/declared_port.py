@@ -30,10 +30,9 @@ from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import AddressPair, NetworkRecord, PortRecord
 from openstack_prep.resources.lists.queries import forwardings_to
-from openstack_prep.resources.network import reserved_ports
 from openstack_prep.resources.network.network import Network, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource, changed, is_new_value, unchanged
-from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.network.port import OWNER, ports_of, shown
 from openstack_prep.resources.network.port_addresses import (
     PortAddress,
     PortPair,
@@ -178,7 +177,7 @@ class Port(NetworkResource[PortRecord]):
     def listing(cls, run: CloudRun, project_id: str) -> Sequence[PortRecord]:
         """Return the ports of a project, except those of address pools and those of routers and DHCP."""
         listed = ports_of(run, project_id)
-        return [each for each in listed if not each.device_owner.startswith(("network:", reserved_ports.OWNER))]
+        return [each for each in listed if not each.device_owner.startswith(("network:", OWNER))]
 
     def contradictions_with(self, context: Context) -> Iterator[Mistake]:
         """Yield what contradicts other resources of the spec."""
@@ -384,7 +383,7 @@ class Port(NetworkResource[PortRecord]):
         network_id = run.find_id(self.sibling(VisibleNetwork, self.network))
         for port in queries.ports_on(run, network_id) if network_id else ():
             if port.mac_address == self.mac_address:
-                what = f"{self.mac_address} is the MAC address of {reserved_ports.shown(port)} on the network"
+                what = f"{self.mac_address} is the MAC address of {shown(port)} on the network"
                 yield self.mistake(what, "choose another one, or leave it out", Code.ADDRESS_IN_USE, "mac_address")
 
     def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterable[str]:
@@ -441,7 +440,7 @@ class Port(NetworkResource[PortRecord]):
         twins = {each.id for each in self.named(run, self.listing(run, project_id))} if project_id else set()
         for port in queries.ports_on(run, network_id):
             if port.id not in twins and address in (each.ip_address for each in port.fixed_ips):
-                what = f"{address} is used by {reserved_ports.shown(port)} ({port.device_owner or 'no device'})"
+                what = f"{address} is used by {shown(port)} ({port.device_owner or 'no device'})"
                 yield self.mistake(what, "choose another address, or delete that port")
 
     @classmethod

@@ -22,18 +22,31 @@ from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.installer_names import foreign_tags
-from openstack_prep.resources.lists.neutron_records import PortRecord, list_records
+from openstack_prep.resources.lists.neutron_records import AddressHolder, PortRecord, list_records
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
 
 PAUSE = 1.0  # seconds between two polls for a port
+OWNER = "openstack-prep:reserved"
+"""The device_owner of a port that reserves an address; "network:" and "compute:" have a meaning in Neutron."""
 
 
 @query
 def ports_of(run: CloudRun, project_id: str | None) -> Sequence[PortRecord]:
     """Return all ports of a project; empty if the project does not exist yet."""
     return list(map(PortRecord.read, queries.ports_in_project(run, project_id)))
+
+
+def use_of(port: PortRecord) -> str:
+    """Return how a port is used; empty if it only reserves its address."""
+    if port.device_id:
+        return f"attached to {port.device_id} ({port.device_owner})"
+    return "" if port.device_owner in ("", OWNER) else f"used by {port.device_owner}"
+
+
+def shown(port: AddressHolder) -> str:
+    return f"port {port.name}".strip() + f" {port.id}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from openstack_prep.base.errors import NotAllowed, NotFound, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.resources.lists.neutron_records import AddressHolder, PortRecord
-from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.network.port import OWNER, ports_of, shown, use_of
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.service import Service
@@ -26,8 +26,6 @@ BULK = 50
 """Ports per request: Neutron needs some seconds for them."""
 JOBS = 4
 """Number of ports that one step deletes in parallel."""
-OWNER = "openstack-prep:reserved"
-"""The device_owner of such a port; prefixes "network:" and "compute:" have a meaning in Neutron."""
 _CLAIM = re.compile(r"exposure ([a-z0-9-]+)(?: ((?:[0-9a-f]{2}:){5}[0-9a-f]{2}))?")
 
 
@@ -142,14 +140,3 @@ def write_claim(
 def addresses_of(port: AddressHolder, subnet_id: str | None) -> list[str]:
     """Return the addresses of a port on a subnet."""
     return [each.ip_address for each in port.fixed_ips if each.subnet_id == subnet_id]
-
-
-def use_of(port: PortRecord) -> str:
-    """Return how a port is used; empty if it only reserves its address."""
-    if port.device_id:
-        return f"attached to {port.device_id} ({port.device_owner})"
-    return "" if port.device_owner in ("", OWNER) else f"used by {port.device_owner}"
-
-
-def shown(port: AddressHolder) -> str:
-    return f"port {port.name}".strip() + f" {port.id}"

@@ -32,8 +32,7 @@ from openstack_prep.resources.lists.neutron_records import (
     list_records,
 )
 from openstack_prep.resources.lists.ownership import name_of
-from openstack_prep.resources.network import reserved_ports
-from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.network.port import ports_of, shown, use_of
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -264,12 +263,12 @@ def _is_ours(run: CloudRun, within: NeutronRecord, port: PortRecord) -> bool:
         return any(
             router.id == port.device_id and run.ownership.manages(router.name, router.description) for router in routers
         )
-    return run.ownership.owns(port.description) and not reserved_ports.use_of(port)
+    return run.ownership.owns(port.description) and not use_of(port)
 
 
 def _shown(port: PortRecord) -> str:
     owner = f" ({port.device_owner} {port.device_id})" if port.device_id else ""
-    return f"{reserved_ports.shown(port)}{owner}"
+    return f"{shown(port)}{owner}"
 
 
 @query

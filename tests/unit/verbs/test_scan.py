@@ -27,7 +27,7 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.network.network import Network
-from openstack_prep.resources.network.reserved_ports import OWNER
+from openstack_prep.resources.network.port import OWNER
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.resources.orchestration.stack import Stack

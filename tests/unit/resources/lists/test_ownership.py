@@ -12,8 +12,8 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.core.resource import InEachProject, Untagged
-from openstack_prep.resources.network.reserved_ports import OWNER
-from tests.unit.conftest import ADMIN_PROJECT, connection, subnet_row
+from openstack_prep.resources.network.port import OWNER
+from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, connection, subnet_row
 
 NEUTRON = "http://neutron/v2.0"
 SCANS = {each.kind.partition(":")[2]: each for each in extensions.scans() if each.tagged}
@@ -102,6 +102,16 @@ def test_other_lists_show_it_as_well(
     empty_cloud.get(url, json={plural: [each | {"visibility": "shared", "owner": ADMIN_PROJECT} | fields]})
     run = CloudRun(Cloud(connection()), OwnershipTag(spec))
     assert extensions.load(SCANS[kind].tagged)(run, None) is expected
+
+
+@pytest.mark.parametrize(("comment", "expected"), [("lab/k", True), ("lab-2/k", False), ("other/k", False)])
+def test_the_key_pairs_of_the_acting_user_show_it(
+    empty_cloud: requests_mock.Mocker, comment: str, expected: bool
+) -> None:
+    listed = {"keypair": {"name": "k", "public_key": f"ssh-ed25519 AAAA me@here openstack-prep:{comment}"}}
+    empty_cloud.get(f"http://nova/v2.1/os-keypairs?user_id={ADMIN_USER}", json={"keypairs": [listed]})
+    run = CloudRun(Cloud(connection()), OwnershipTag("lab"))
+    assert extensions.load(SCANS["Keypair"].tagged)(run, None) is expected
 
 
 @pytest.mark.parametrize("kind", SCANS)
