@@ -82,6 +82,15 @@ class JoinedSubnet:
     def overlaps(self, cidr: str) -> bool:
         return ip_network(self.cidr).overlaps(ip_network(cidr))
 
+    def refused_gateway(self) -> Iterator[tuple[str, str]]:
+        """Yield why a new interface cannot get the gateway address, and the fix."""
+        if self.gateway is None:
+            what = f"subnet/{self.name} has no gateway_ip, which the interface gets"
+            yield what, "set gateway_ip there, or leave it out"
+        elif ip_address(self.gateway) not in ip_network(self.cidr):  # Neutron 29.0.0, ipam_backend_mixin.py
+            what = f"the gateway {self.gateway} of subnet/{self.name} is outside {self.cidr}"
+            yield what, "correct gateway_ip there, or take the interface out of the router"
+
 
 @dataclass(frozen=True)
 class RouterNeighbours(FromContext):
@@ -180,6 +189,11 @@ class Router(AsksForAddresses, NetworkResource[RouterRecord]):
             if ip_network(str(one.cidr)).overlaps(ip_network(str(other.cidr))):
                 what = f"{one.cidr} of {one.key} overlaps {other.cidr} of {other.key}"
                 yield self.mistake(what, "change one cidr, or use two routers", Code.SPEC_CONTRADICTION, "interfaces")
+        if not (context.for_plan or self.adopt):  # a plan knows which interfaces exist: those keep their addresses
+            new = (JoinedSubnet.of(each, None) for each in self._joined_subnets(context) if not each.adopt)
+            for subnet in filter(None, new):
+                for what, fix in subnet.refused_gateway():
+                    yield self.mistake(what, fix, Code.SPEC_CONTRADICTION, "interfaces")
 
     def _joined_subnets(self, context: Context) -> list[Subnet]:
         declared = {each.name: each for each in self.of_project(context.declared(Subnet)) if each.cidr}
@@ -240,12 +254,7 @@ class Router(AsksForAddresses, NetworkResource[RouterRecord]):
     def _refused_interfaces(self, run: CloudRun, new: Sequence[JoinedSubnet]) -> Iterator[tuple[str, str]]:
         """Yield why an interface of a subnet cannot get its gateway address."""
         for subnet in new:
-            if subnet.gateway is None:
-                what = f"subnet/{subnet.name} has no gateway_ip, which the interface gets"
-                yield what, "set gateway_ip there, or leave it out"
-            elif ip_address(subnet.gateway) not in ip_network(subnet.cidr):  # Neutron 29.0.0, ipam_backend_mixin.py
-                what = f"the gateway {subnet.gateway} of subnet/{subnet.name} is outside {subnet.cidr}"
-                yield what, "correct gateway_ip there, or take the interface out of the router"
+            yield from subnet.refused_gateway()
             for router in self.neighbours.routers:
                 found = run.look(router)
                 if subnet.name in (router.interfaces or ()) and subnet.name not in (
