@@ -202,7 +202,7 @@ def file_path(value: Any, base: Path) -> Any:
     """Return the absolute path of a file in a spec."""
     if not isinstance(value, str):
         return value
-    if not value:
+    if not value or "\0" in value:
         raise InvalidValue("is not a path", "use the path of a file")
     try:
         return os.path.normpath(base / Path(value).expanduser())

@@ -66,6 +66,11 @@ def unreadable(error: OSError | UnicodeDecodeError) -> str:
     return f"cannot be read: {error.strerror or error}"
 
 
+def name_of(path: str | Path) -> str:
+    """Return how messages name a file: by its path, or as standard input."""
+    return "standard input" if str(path) in (STDIN, "-") else str(path)
+
+
 def folder_of(path: Path) -> Path:
     """Return the folder that relative paths in a file refer to: its own, also if ``path`` is a link to the file.
 
@@ -98,7 +103,7 @@ class _Silence:
             raise OSError(errno.ETIMEDOUT, what, str(self.path))
         if seconds >= QUIET and not self.reported:
             self.reported = True
-            _log.warning("waiting for a program to write to %s (at most %.0f s)", ascii(str(self.path)), PATIENCE)
+            _log.warning("waiting for a program to write to %s (at most %.0f s)", ascii(name_of(self.path)), PATIENCE)
 
 
 def _size(most: int) -> str:

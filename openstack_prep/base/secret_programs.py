@@ -31,7 +31,7 @@ def from_command(words: object, base: Path) -> Fetch:
 
     What it writes to its standard error goes to the terminal.
     """
-    if not isinstance(words, list) or not words or not all(isinstance(each, str) and each for each in words):
+    if not isinstance(words, list) or not words or not all(map(_is_word, words)):
         raise InvalidValue("is not a list of words", "write {command: [sops, -d, secret.txt]}")
     shown = f"the command {words[0]} of a secret"
 
@@ -43,6 +43,11 @@ def from_command(words: object, base: Path) -> Fetch:
         return _text(printed, shown)
 
     return fetch
+
+
+def _is_word(value: object) -> bool:
+    """Whether a value can be an argument of a program."""
+    return isinstance(value, str) and bool(value) and "\0" not in value
 
 
 def _text(content: bytes, shown: str) -> str:

@@ -67,6 +67,8 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options of a command, global ones with their defaults."""
     words = sys.argv[1:] if arguments is None else arguments
     parser = build_parser(words)
+    if any("\0" in word for word in words):  # of a caller in Python: the system's command lines cannot have it
+        parser.error("an argument contains U+0000; remove it")
     options, unknown = parser.parse_known_args(words, argparse.Namespace(build_parser=build_parser))
     if unknown:
         options.parser.refuse(unknown)

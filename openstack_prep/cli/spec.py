@@ -9,6 +9,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from openstack_prep.base.given_file import name_of
 from openstack_prep.cli.output import warn
 from openstack_prep.spec import Spec
 from openstack_prep.spec.spec import read_spec as read_file
@@ -46,7 +47,7 @@ def read_spec(
     with no_garbage(), _no_plugins():
         spec = read_of(options, path, saved=saved, needs_secrets=needs_secrets)
     for warning in spec.warnings:
-        warn(f"{path}: {warning}")
+        warn(f"{name_of(path)}: {warning}")
     return spec
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.base.given_file import MIB, read_text, unreadable
+from openstack_prep.base.given_file import MIB, STDIN, name_of, read_text, unreadable
 from openstack_prep.cli.output import print_event, print_result, style_of, warn
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import exit_immediately, run_plan
@@ -113,6 +113,8 @@ def _services(name: str | None) -> str | None:
     if name is None:
         return None
     try:
-        return read_text(Path("/dev/stdin" if name == "-" else name), LARGEST)
+        return read_text(Path(STDIN if name == "-" else name), LARGEST)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--services {name} {unreadable(error)}; name a file, or - for standard input") from None
+        raise ConfigError(
+            f"--services {name_of(name)} {unreadable(error)}; name a file, or - for standard input"
+        ) from None

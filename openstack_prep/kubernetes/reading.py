@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import OLD_BOOLEANS
 from openstack_prep.base.formats.yaml_places import Document
+from openstack_prep.base.given_file import STDIN, name_of
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes import cluster_yml, nodes, rke2_rules, rules
 from openstack_prep.kubernetes.file_forms import RANCHER, find_cluster_yml, find_objects
@@ -24,8 +25,6 @@ from openstack_prep.resources.file_forms import refuse_other_form
 
 Form: TypeAlias = Literal["cluster.yml", "server", "agent", "registries"]
 """The config.yaml of an RKE2 server or agent, RKE2's registries.yaml, or RKE's cluster.yml."""
-
-STDIN = Path("/dev/stdin")
 
 
 class RkeFileContent(NamedTuple):
@@ -44,7 +43,7 @@ def read(path: Path, form: Form = "cluster.yml", minor: int | None = None) -> Rk
     ``minor`` is N of the Kubernetes 1.N of an RKE2; None for the newest.
     Raises SpecError when the file cannot be read or is not one YAML document.
     """
-    document = Document(path, origin=STDIN if str(path) == "-" else None)
+    document = Document(path, origin=Path(STDIN) if str(path) == "-" else None)
     document.refuse_bare_keys()  # RKE and RKE2 ignore them, whatever was meant
     quoted: list[Fault] = []
 
@@ -60,7 +59,7 @@ def read(path: Path, form: Form = "cluster.yml", minor: int | None = None) -> Rk
     if document.data is None and form != "cluster.yml":
         return RkeFileContent({}, [])  # K3s, pkg/configfilearg/parser.go, readConfigFile: no document has no keys
     if not isinstance(document.data, Mapping):
-        raise SpecError([Mistake(str(path), "is not a mapping", f"name the {NAMES[form]}")])
+        raise SpecError([Mistake(document.name, "is not a mapping", f"name the {NAMES[form]}")])
     whole: Raw = document.data
     _refuse_other_files(whole, document, path, form)
     of_rancher = RANCHER in whole
@@ -115,7 +114,7 @@ def rancher_note(content: RkeFileContent) -> Iterator[str]:
 def missing_nodes(path: Path) -> Mistake:
     """Return the mistake of a cluster.yml of Rancher without nodes, where nodes are needed."""
     fix = f"write nodes below {RANCHER}, with address, user and role of each machine"
-    return Mistake(str(path), "is a cluster.yml of Rancher, whose node pools define the nodes", fix)
+    return Mistake(name_of(path), "is a cluster.yml of Rancher, whose node pools define the nodes", fix)
 
 
 def warnings(data: Raw, form: Form = "cluster.yml") -> Iterator[str]:

@@ -18,7 +18,7 @@ from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
-from openstack_prep.base.given_file import folder_of
+from openstack_prep.base.given_file import folder_of, name_of
 from openstack_prep.base.invalid import shown
 from openstack_prep.spec.mistakes import mistakes
 from openstack_prep.spec.sections import Sections, all_fields, is_included, new_sections, read
@@ -48,7 +48,7 @@ def _foreign(path: Path, data: Mapping[Any, Any], place: Callable[[Sequence[str 
         return
     what = f"is not a spec: it has no section of one, but {', '.join(map(shown, list(data)[:FOREIGN]))}"
     fix = "choose a spec; `openstack-prep example` lists ready-made ones"
-    raise SpecError([Mistake(f"{path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
+    raise SpecError([Mistake(f"{name_of(path)}:1", what, fix, code=Code.SPEC_UNREADABLE)])
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class _Files:
         if not isinstance(data, dict):
             what = "is empty" if data is None else "is not a mapping of sections"
             fix = "start the file with a section" if within else "start the file with `name: my-cluster`"
-            raise SpecError([Mistake(f"{path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
+            raise SpecError([Mistake(f"{name_of(path)}:1", what, fix, code=Code.SPEC_UNREADABLE)])
         _foreign(path, data, document.place)
         if within and "name" in data:
             what = "an included file has no name of its own"

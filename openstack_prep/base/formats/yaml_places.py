@@ -28,7 +28,7 @@ from openstack_prep.base.formats.foreign_text import (
     refuse_deep,
     refuse_large_yaml,
 )
-from openstack_prep.base.given_file import read_text, unreadable
+from openstack_prep.base.given_file import name_of, read_text, unreadable
 from openstack_prep.base.secret import HIDDEN, without_values
 
 LONGEST = 4096
@@ -309,7 +309,7 @@ def _text(path: Path, origin: Path | None = None) -> str:
     try:
         return read_text(origin or path)
     except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(str(path), unreadable(error), "choose a readable YAML file") from None
+        raise _unreadable(name_of(path), unreadable(error), "choose a readable YAML file") from None
 
 
 def shared_document(path: Path) -> Document:
@@ -333,18 +333,18 @@ class Document:
 
         ``origin`` is where to read it from if ``path`` only names it in messages. ``of_go``: a program in Go reads it.
         """
-        self.path = path
+        self.path, self.name = path, name_of(path)
         self._text = text = _text(path, origin) if text is None else text
         try:
             loader, self._root = _composed(text, of_go=of_go)
             count_parts(self._root, {})
-            self.repeated_at = dict(_repeated(self._root, str(path)))  # before construction expands merge keys
+            self.repeated_at = dict(_repeated(self._root, self.name))  # before construction expands merge keys
             self.data: object = loader.construct_document(self._root) if self._root else None
             refuse_deep(self.data)
         except yaml.YAMLError as error:
-            raise _yaml_error(str(path), error, text) from None
+            raise _yaml_error(self.name, error, text) from None
         except (ValueError, RecursionError):
-            raise _unreadable(str(path), "is nested too deeply", "reduce the nesting") from None
+            raise _unreadable(self.name, "is nested too deeply", "reduce the nesting") from None
 
     @property
     def repeated(self) -> list[Mistake]:
@@ -357,7 +357,7 @@ class Document:
 
         Construction has put what each merge key adds before the other keys of its mapping.
         """
-        return [each for start, each in _repeated(self._root, str(self.path)) if start not in self.repeated_at]
+        return [each for start, each in _repeated(self._root, self.name) if start not in self.repeated_at]
 
     def refuse_bare_keys(self) -> None:
         """Raise SpecError for keys in ``{...}`` that have neither a colon nor a value, for files of our own and of RKE.
@@ -370,7 +370,7 @@ class Document:
         fix = "write KEY: VALUE, with a blank after the colon, and quote a value that contains a comma"
         if lines:
             what = "has an entry in {...} that is not KEY: VALUE"
-            raise SpecError([Mistake(f"{self.path}:{line}", what, fix, code=Code.SPEC_UNREADABLE) for line in lines])
+            raise SpecError([Mistake(f"{self.name}:{line}", what, fix, code=Code.SPEC_UNREADABLE) for line in lines])
 
     def _is_bare(self, key: Any, value: Any) -> bool:
         start, end = key.end_mark.index, value.start_mark.index
@@ -386,7 +386,7 @@ class Document:
         mistakes = []
         for line, where, number in _Numbers(self._text, ignored).find(self._root):
             what, fix = next(words for form, words in _FORMS.items() if form.fullmatch(number))
-            place = f"{self.path}:{line + 1}" + (f": {where}" if where else "")
+            place = f"{self.name}:{line + 1}" + (f": {where}" if where else "")
             loses_digits = what == _LOSES_DIGITS
             mistake = MisreadNumber(
                 place, f"this number {what}", fix, code=Code.SPEC_INVALID_VALUE, loses_digits=loses_digits
@@ -402,7 +402,7 @@ class Document:
 
     def place(self, where: Sequence[str | int]) -> str:
         """Return "file:line" of a part, or of the innermost part around it that exists."""
-        return f"{self.path}:{self._found(where)[0]}"
+        return f"{self.name}:{self._found(where)[0]}"
 
     def part(self, where: Sequence[str | int]) -> int:
         """Return where in the text that part begins: the same for all aliases of a part."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import SpecError
+from openstack_prep.base.given_file import name_of
 from openstack_prep.base.key import labels
 from openstack_prep.cli.default_spec import choose_spec
 from openstack_prep.cli.output import error_data, judge_reports, print_result, report, warn
@@ -35,7 +36,7 @@ class Validated:
     @property
     def placed(self) -> list[str]:
         """All warnings, with their places."""
-        return [*(f"{self.path}: {each}" for each in self.spec.warnings), *self.warnings] if self.spec else []
+        return [*(f"{name_of(self.path)}: {each}" for each in self.spec.warnings), *self.warnings] if self.spec else []
 
     def data(self) -> dict[str, object]:
         """Return it as JSON has it."""
@@ -49,7 +50,7 @@ class Validated:
         }
 
     def __str__(self) -> str:
-        return f"{self.path}: valid, {len(self.spec.resources)} resources" if self.spec else ""
+        return f"{name_of(self.path)}: valid, {len(self.spec.resources)} resources" if self.spec else ""
 
 
 def run(options: argparse.Namespace) -> int:

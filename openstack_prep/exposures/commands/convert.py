@@ -6,13 +6,11 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
-from openstack_prep.base.given_file import read_text, unreadable
+from openstack_prep.base.given_file import STDIN, name_of, read_text, unreadable
 from openstack_prep.cli.output import print_result, warn
 from openstack_prep.cli.output_folder import output_folder, write_conversion
 from openstack_prep.exposures.convert import convert, newer_than_known, read, wanted
 from openstack_prep.kubernetes.commands.of_running_cluster import texts_of_cluster
-
-STDIN = "-"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -44,12 +42,12 @@ def _texts(names: list[str]) -> dict[str, str]:
     texts: dict[str, str] = {}
     mistakes = []
     for name in names:
-        shown = "standard input" if name == STDIN else name
+        shown = name_of(name)
         if shown in texts:
             mistakes.append(Mistake(shown, "is given twice", "name each file once"))
             continue
         try:
-            texts[shown] = read_text(Path("/dev/stdin" if name == STDIN else name))
+            texts[shown] = read_text(Path(STDIN if name == "-" else name))
         except (OSError, UnicodeDecodeError) as error:
             texts[shown] = ""
             mistakes.append(Mistake(shown, unreadable(error), "name a readable file, or - for standard input"))

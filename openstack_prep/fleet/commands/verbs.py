@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.given_file import name_of
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import PLAIN, Style, visible
 from openstack_prep.cli.output import judge_reports, print_result, say, style_of, write_html
@@ -58,7 +59,7 @@ def run_validate(options: argparse.Namespace) -> int:
             where = f" in {place}" if place else ""
             spec, number = checked.specs[each.name], checked.resources[each.name]
             lines.append(f"  {each.name:<{width}}  spec {spec}, {number} resources{where}")
-    lines.append(f"{options.fleet}: valid, {counted(len(targets), 'target')}")
+    lines.append(f"{name_of(options.fleet)}: valid, {counted(len(targets), 'target')}")
     data = {
         "fleet": chosen.fleet.name,
         "waves": [{"title": wave.title, "targets": [each.name for each in wave.targets]} for wave in chosen.waves],

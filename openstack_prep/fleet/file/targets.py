@@ -164,7 +164,7 @@ class _Reading:
         if not isinstance(document.data, dict):
             what = "is empty" if document.data is None else "is not a mapping of sections"
             fix = "start the file with `name: my-fleet`"
-            raise SpecError([Mistake(f"{self.path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
+            raise SpecError([Mistake(f"{document.name}:1", what, fix, code=Code.SPEC_UNREADABLE)])
         document.refuse_bare_keys()
         refuse_other_form(document.data, document.place, self.path, "a fleet", ("a fleet",))
         self.mistakes += [*document.repeated, *document.misread(ignored=IGNORED)]

@@ -159,6 +159,11 @@ def test_a_path_is_not_empty(kind: Any, wording: Wording) -> None:
     wording(refused(kind, ""))
 
 
+@pytest.mark.parametrize("kind", [fields.File, fields.Source])
+def test_a_path_has_no_null_character(kind: Any) -> None:
+    assert "is not a path" in refused(kind, "a\0b")
+
+
 @pytest.mark.parametrize("said", ["sha256:" + "AB" * 32, "ab" * 32, f" {'ab' * 32}\n"])
 def test_a_checksum_says_its_algorithm(said: str) -> None:
     assert read(fields.Checksum, said) == "sha256:" + "ab" * 32

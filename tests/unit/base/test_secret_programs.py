@@ -29,7 +29,7 @@ def fetched(source: object, base: Path) -> str:
 
 
 WRONG = [
-    *({"command": each} for each in ("sops", [], ["a", 1])),
+    *({"command": each} for each in ("sops", [], ["a", 1], ["a\0b"])),
     *({"vault": each} for each in ("a", "secret/x", 1)),
     *({"keyring": each} for each in ("x", ["a"])),
 ]

@@ -749,8 +749,18 @@ def test_standard_input_is_a_spec(prep: Prep, flavors: Flavors, spec: Path) -> N
     program = [sys.executable, "-m", "openstack_prep.cli.main", "--format", "json"]
     done = subprocess.run([*program, "validate", "-"], input=SPEC, capture_output=True, text=True)
     assert (done.returncode, json.loads(done.stdout)["resources"]) == (0, ["flavor/master", "flavor/worker"])
+    done = subprocess.run([*program, "validate", "-"], input=f"{SPEC}nam: x\n", capture_output=True, text=True)
+    assert json.loads(done.stdout)["errors"][0]["where"].startswith("standard input:")
     done = subprocess.run([*program, "plan", "-", "-o", "my.plan"], input=SPEC, capture_output=True, text=True)
     assert (done.returncode, (spec.parent / "my.plan").exists()) == (2, False)
+
+
+@pytest.mark.parametrize("words", [("validate", "a\0b"), ("-C", "a\0b", "plan"), ("check", "--offline", "a\0b")])
+def test_an_argument_with_a_null_character(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert contains(capsys.readouterr().err, "config.invalid", "U+0000")
 
 
 def test_without_debug_the_libraries_say_nothing(prep: Prep, services: requests_mock.Mocker, wording: Wording) -> None:

@@ -161,6 +161,13 @@ def test_what_is_no_text(path: Path, data: bytes) -> None:
     assert refused(path, data).startswith(str(path))
 
 
+def test_standard_input_is_named(path: Path) -> None:
+    for name in ("/dev/stdin", "-"):
+        with pytest.raises(SpecError) as caught:
+            Document(Path(name), "a: [")
+        assert [each.where for each in caught.value.mistakes] == ["standard input:1"]
+
+
 def test_a_file_that_is_not_there(path: Path) -> None:
     with expect_error(SpecError, "spec.yaml", code="spec.unreadable"):
         Document(path)
