@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 
 from openstack_prep.base.errors import PrepError
@@ -57,20 +57,20 @@ def show(value: object, most: int = PLAIN.most) -> str:
     return text[:end].rstrip(",") + "..."
 
 
-def plain(value: object) -> object:
-    """Return a value as JSON and YAML represent it; a secret becomes stars, and URLs lose their logins."""
+def plain(value: object, shown: Callable[[str], str] = without_logins) -> object:
+    """Return a value as JSON and YAML represent it; a secret becomes stars, and ``shown`` says what of a text stays."""
     if isinstance(value, str):
-        return without_logins(value)
+        return shown(value)
     if value is None or isinstance(value, bool | int | float):
         return value
     if is_dataclass(value):
-        return plain({name: each for name, each in vars(value).items() if each is not None})
+        return plain({name: each for name, each in vars(value).items() if each is not None}, shown)
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): plain(each, shown) for key, each in value.items()}
     if isinstance(value, frozenset):
-        return sorted((plain(each) for each in value), key=str)
+        return sorted((plain(each, shown) for each in value), key=str)
     if isinstance(value, Sequence):
-        return [plain(each) for each in value]
+        return [plain(each, shown) for each in value]
     return str(value)
 
 

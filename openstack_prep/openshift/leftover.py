@@ -672,7 +672,14 @@ def _is_at(member: MemberRecord, fixed_ip: FixedIP) -> bool:
     return member.address == fixed_ip.ip_address and member.subnet_id in (None, fixed_ip.subnet_id)
 
 
+def _forwarded(run: CloudRun, floating_ip: FloatingIPRecord, going: frozenset[str], infra_id: str) -> Iterator[str]:
+    """Yield its port forwardings: Neutron 29.0.0 (services/portforwarding/pf_plugin.py) refuses to delete it."""
+    for each in floating_ip.port_forwardings:
+        yield " ".join(filter(None, ("it has port forwarding", each.id, f"({each})")))
+
+
 _HOLDERS: dict[str, Callable[[CloudRun, Any, frozenset[str], str], Iterator[str]]] = {
+    "floating_ip": _forwarded,
     "network": _on_network,
     "port": _of_port,
     "router": _interfaces,

@@ -16,6 +16,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import secrets
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -39,6 +40,7 @@ from openstack_prep.core.model import Action, Key, Resource, Result, Status, Ste
 from openstack_prep.core.resource import NeedsQuota, supports
 from openstack_prep.core.text import plain
 from openstack_prep.core.twin import Twin
+from openstack_prep.verbs.spec_files import digest
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -69,7 +71,7 @@ class RefusedSteps:
         steps = {each.key: each for each in plan} if self._names else {}
         for step in plan.pending if self._names else ():
             if step.key not in refused and _is_recorded(step) and (found := self._read(step.key)):
-                same = found["declared"] == _declared(step, steps)
+                same = found["declared"] == _declared(step, steps, bytes.fromhex(found["salt"]))
                 if same and not set(found["fields"]).isdisjoint(_fields(step)):
                     yield _sentence(step.key, found, self._path(step.key))
 
@@ -87,6 +89,7 @@ class RefusedSteps:
 
     def _write(self, path: Path, result: Result, plan: Plan) -> None:
         error, step = result.error, result.step
+        salt = secrets.token_bytes(16)
         data = {
             "refused": datetime.now(UTC).isoformat(timespec="seconds"),
             "spec": plan.spec,
@@ -96,7 +99,8 @@ class RefusedSteps:
             "status": getattr(error, "status", None),
             "reason": str(error),
             "fields": sorted(_fields(step)),
-            "declared": _declared(step, {each.key: each for each in plan}),
+            "salt": salt.hex(),
+            "declared": _declared(step, {each.key: each for each in plan}, salt),
         }
         make_private_folder(path.parent)
         write_private(path, json.dumps(data, indent=1))
@@ -116,7 +120,8 @@ class RefusedSteps:
         try:
             found = json.loads(path.read_text())
             datetime.fromisoformat(found["refused"])
-            return {name: found[name] for name in ("refused", "status", "reason", "fields", "declared")}
+            bytes.fromhex(found["salt"])
+            return {name: found[name] for name in ("refused", "status", "reason", "fields", "salt", "declared")}
         except FileNotFoundError:  # a run beside this one has done the step
             return None
         except (OSError, ValueError, TypeError, KeyError) as error:
@@ -152,10 +157,14 @@ def _fields(step: Step) -> frozenset[str]:
     return frozenset(each.field for each in step.changes)
 
 
-def _declared(step: Step, steps: Mapping[Key, Step]) -> str:
-    """Return a digest of what the spec declares of a resource and of what it needs, without secrets."""
+def _declared(step: Step, steps: Mapping[Key, Step], salt: bytes) -> str:
+    """Return a digest of what the spec declares of a resource and of what it needs, without secrets.
+
+    It is expensive to guess: logins in URLs count as well.
+    """
     needed = [steps[key].resource for key in sorted(step.needs) if key in steps]
-    return _digest([[str(each.key), plain(_values(each))] for each in (step.resource, *needed)])
+    declared = [[str(each.key), plain(_values(each), shown=str)] for each in (step.resource, *needed)]
+    return digest(json.dumps(declared, sort_keys=True, default=str).encode(), salt)
 
 
 def _values(resource: Resource) -> Mapping[str, object]:

@@ -152,6 +152,14 @@ def test_floating_ips(there: Lists, ip: dict[str, Any], release: str | None, key
     assert [each for each in plan(release=release) if each.startswith("floating")] == ([key] if key else [])
 
 
+def test_port_forwardings_keep_a_floating_ip(there: Lists) -> None:
+    """Neutron refuses to delete it, and they may lead to machines of others."""
+    leads = {"protocol": "tcp", "external_port": 443, "internal_port": 8443, "internal_ip_address": "10.0.0.9"}
+    there["floatingips"] = [floating("192.0.2.5", tags=[TAG], port_forwardings=[{"id": "f", **leads}])]
+    assert "floating_ip/192.0.2.5: is not used by" in refusals()
+    assert "port forwarding f (tcp 443 to 10.0.0.9:8443)" in refusals()
+
+
 def test_the_users_own_network_only_loses_our_tag(there: Lists, services: requests_mock.Mocker) -> None:
     tag = f"{ID}-primaryClusterNetwork"
     there |= {name: [] for name in there}

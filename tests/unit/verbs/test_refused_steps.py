@@ -65,6 +65,15 @@ def test_a_record_stands_for_what_was_sent_alone(cloud: Cloud) -> None:
     assert not named(cloud, LAB, NET, SUBNET)
 
 
+def test_another_login_in_a_url_is_another_declaration(cloud: Cloud, state: Path) -> None:
+    network = replace(NET, description="see https://ops:of-the-first@wiki.example")
+    plan = planned(network)
+    RefusedSteps(cloud).note(ended(plan, "n", REFUSED), plan)
+    assert named(cloud, network)
+    assert not named(cloud, replace(network, description="see https://ops:of-the-second@wiki.example"))
+    assert "of-the-first" not in next(state.iterdir()).read_text()
+
+
 @pytest.mark.parametrize(
     ("error", "is_recorded"),
     [
