@@ -33,7 +33,8 @@ def start_over(folder: str | Path, *, clouds: Path | None = None, jobs: int = 8)
     """Prepare the installer's ``folder`` for another installation; return the files that were deleted.
 
     Deletes what the installer wrote for an earlier cluster, once nothing of that cluster exists; this is looked up
-    in its project first.  install-config.yaml is restored from its copy, and metadata.json is copied.
+    in its project first.  install-config.yaml is restored from its copy; of metadata.json and the files to log in to
+    the cluster copies stay.
     ``clouds``: the clouds.yaml of the installer. ``jobs`` is how many requests are sent at a time. Raises ConfigError
     if something of the cluster exists, if another run is at work in the folder, or if it is not known which cluster
     the files belong to; CloudError.
@@ -48,7 +49,7 @@ def start_over(folder: str | Path, *, clouds: Path | None = None, jobs: int = 8)
             if what := _existing(cloud, infra_id, jobs):
                 raise ConfigError(f"{place.path}: {what}; {_to_remove(place, infra_id)}")
         place.clear()
-        return tuple(found)
+        return tuple(each for each in found if each not in place.logins)
 
 
 def forbid_twins(place: Folder, cloud: Cloud, *, jobs: int) -> None:

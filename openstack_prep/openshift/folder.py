@@ -25,7 +25,7 @@ from openstack_prep.openshift.clientconfig import places
 from openstack_prep.openshift.cluster import Metadata, read_metadata
 from openstack_prep.openshift.install_config import InstallConfigValues, dump
 from openstack_prep.openshift.install_config.cluster_of import CLOUD
-from openstack_prep.openshift.installer import CONFIG, KEPT, METADATA, STATE, copy_of, find_file, infra_id_in
+from openstack_prep.openshift.installer import CONFIG, KEPT, LOGINS, METADATA, STATE, copy_of, find_file, infra_id_in
 
 UNREADABLE = "unreadable"
 """Placeholder of an infraID that is unknown."""
@@ -46,6 +46,11 @@ class Folder:
     @property
     def metadata(self) -> Path:
         return self.path / METADATA
+
+    @property
+    def logins(self) -> tuple[Path, ...]:
+        """The files to log in to the cluster, which may be missing."""
+        return tuple(self.path / name for name in LOGINS)
 
     @property
     def used(self) -> bool:
@@ -158,15 +163,19 @@ class Folder:
     def clear(self) -> None:
         """Delete what the installer wrote for one cluster, and have install-config.yaml again, from its copy.
 
-        metadata.json is copied before, folders with manifests are renamed, and a copy of an install-config that
-        was changed since is kept under the infraID.  Raises ConfigError before anything is changed.
+        metadata.json is copied before, folders with manifests are renamed, and so are, to the infraID, the files to log
+        in to the cluster: if its entry of clouds.yaml leads to another project by now, the cluster may live. A copy of
+        an install-config that was changed since is kept under the infraID.  Raises ConfigError before anything is
+        changed.
         """
-        renamed = {each: copy_of(each) for each in installer.manifests(self.path)}
-        for target in renamed.values():
-            if target.exists():
-                raise ConfigError(f"{target} already exists; move it away")
         text = self.metadata_text()
         infra_id = (infra_id_in(text) if text else None) or next(iter(self.clusters), UNREADABLE)
+        logins = [each for each in self.logins if each.exists()]
+        renamed = {each: copy_of(each) for each in installer.manifests(self.path)}
+        renamed |= {each: each.with_name(f"{each.name}.{infra_id}{KEPT}") for each in logins}
+        for target in renamed.values():
+            if os.path.lexists(target):
+                raise ConfigError(f"{target} already exists; move it away")
         self.keep_metadata()
         self.recover_config()
         kept = copy_of(self.config)
@@ -177,8 +186,8 @@ class Folder:
                 kept.unlink()
             else:
                 kept.rename(self.path / f"{CONFIG}.{infra_id}{KEPT}")
-        for folder, target in renamed.items():
-            folder.rename(target)
+        for each, target in renamed.items():
+            each.rename(target)
         for each in installer.written(self.path):
             _remove(each)
 

@@ -28,10 +28,10 @@ CONFIG, METADATA, STATE = "install-config.yaml", "metadata.json", ".openshift_in
 LARGEST_STATE = 64 * MIB
 CAPI = ".clusterapi_output"
 GUARDS = (f"{CAPI}/envtest.kubeconfig", "terraform.tfstate")
+LOGINS = ("auth/kubeconfig", "auth/kubeadmin-password")
 WRITTEN = (
     CAPI,
-    "auth/kubeconfig",
-    "auth/kubeadmin-password",
+    *LOGINS,
     "tls/journal-gateway.crt",
     "tls/journal-gateway.key",
     *(f"cluster-api/{each}" for each in ("etcd", "kube-apiserver", "kubectl", "cluster-api")),

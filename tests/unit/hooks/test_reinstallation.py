@@ -69,14 +69,18 @@ def folder(clouds_yaml: Path, there: Lists) -> Path:
     return made
 
 
+LOGINS = {f"auth/kubeadmin-password.{ID}.kept", f"auth/kubeconfig.{ID}.kept"}
+"""They stay: the cluster may live, if its entry of clouds.yaml leads to another project by now."""
+
+
 def names(folder: Path) -> set[str]:
     return {str(each.relative_to(folder)) for each in folder.rglob("*") if not each.is_dir()}
 
 
 def test_it_is_as_before_the_installation(folder: Path, services: requests_mock.Mocker) -> None:
     start_over(folder)
-    assert names(folder) == {"install-config.yaml", "metadata.json.kept", ".openshift_install.log"}
-    assert sorted(os.listdir(folder)) == [".openshift_install.log", "install-config.yaml", "metadata.json.kept"]
+    assert names(folder) == {"install-config.yaml", "metadata.json.kept", ".openshift_install.log", *LOGINS}
+    assert sorted(os.listdir(folder)) == [".openshift_install.log", "auth", "install-config.yaml", "metadata.json.kept"]
     assert (folder / "install-config.yaml").read_text() == CONFIG
     assert (folder / "metadata.json.kept").read_text() == metadata(ID)
     asked = len(sent(services))
@@ -124,7 +128,7 @@ def test_files_of_others_stay(folder: Path) -> None:
     start_over(folder)
     assert names(folder) == {
         *("install-config.yaml", f"install-config.yaml.{ID}.kept", "metadata.json.kept", ".openshift_install.log"),
-        *("auth/htpasswd", "manifests.kept/cluster-config.yaml", "manifests.kept/of-the-user.yaml"),
+        *(*LOGINS, "auth/htpasswd", "manifests.kept/cluster-config.yaml", "manifests.kept/of-the-user.yaml"),
         "openshift/a-playbook.yaml",
     }
     assert (folder / "install-config.yaml").read_text().endswith("fips: true\n")
@@ -153,7 +157,7 @@ def test_a_run_that_was_killed_in_the_middle_is_continued(folder: Path, monkeypa
     assert (folder / "metadata.json").exists()
     assert (folder / "install-config.yaml").read_text() == CONFIG
     start_over(folder)
-    assert names(folder) == {"install-config.yaml", "metadata.json.kept", ".openshift_install.log"}
+    assert names(folder) == {"install-config.yaml", "metadata.json.kept", ".openshift_install.log", *LOGINS}
 
 
 def test_without_a_copy_the_state_has_the_install_config(folder: Path) -> None:
@@ -192,9 +196,12 @@ def test_by_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert contains(capsys.readouterr().err, "--again", "create cluster", "[config.invalid]")
     assert (folder / "metadata.json").exists()
     assert main([*words, "create", "cluster"]) == 3
-    assert "openstack-prep: deleted ocp/metadata.json\n" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "openstack-prep: deleted ocp/metadata.json\n" in said
+    assert "kubeconfig\n" not in said.replace("envtest.kubeconfig\n", "")
     listed = (folder.parent / "listed").read_text().split()
-    assert listed == [".openshift_install.log", "install-config.yaml", "install-config.yaml.kept", "metadata.json.kept"]
+    kept = ["install-config.yaml", "install-config.yaml.kept", "metadata.json.kept"]
+    assert listed == [".openshift_install.log", "auth", *kept]
 
 
 @pytest.mark.parametrize(
