@@ -33,6 +33,7 @@ class Code(StrEnum):
     PLAN_LOSES = "plan.loses"
     PLAN_OTHER_SPEC = "plan.other-spec"
     PLAN_REPLACES = "plan.replaces"
+    PLAN_UNAPPROVED = "plan.unapproved"
     QUOTA_SHORT = "quota.short"
     SECRET_MISSING = "secret.missing"
     SECRET_READABLE = "secret.readable"

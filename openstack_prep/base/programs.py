@@ -16,9 +16,17 @@ from pathlib import Path
 from openstack_prep.base import shell
 from openstack_prep.base.invalid import InvalidValue
 
+SWITCH = "OPENSTACK_PREP_PROGRAMS"
+"""The environment variable whose value ``off`` keeps commands from running programs that specs or folders name."""
+INSTEAD = "docs/agents.md says what to do instead"
 CHUNK = 2**16
 ROUND = 0.05
 """Seconds after which an end of the program is noticed although something else holds its output open."""
+
+
+def is_off() -> bool:
+    """Whether the environment allows no programs, as for an assistant that may have written the spec."""
+    return os.environ.get(SWITCH) == "off"
 
 
 def output_of(
@@ -38,6 +46,8 @@ def output_of(
     ended after ``seconds``; what it has started goes on. Raises InvalidValue, in which the program is called ``shown``,
     and also for an exit code other than 0. ``if_late`` is the fix for one that takes too long.
     """
+    if is_off():
+        raise InvalidValue(f"{shown} is not run, because {SWITCH} is off", INSTEAD)
     try:
         code, printed, is_late = _run(words, most, seconds, folder, environment, stderr)
     except (OSError, ValueError) as error:

@@ -49,6 +49,15 @@ EXTENSION = Extension(
                 },
             ),
         },
+        f"{_PROJECT}:add_approve": {
+            "approve": Command(
+                "show a saved plan, and allow one apply to carry it out, such as that of an AI assistant",
+                {
+                    "approve my.plan": "read the plan, type its id, and approve it for an hour",
+                    "apply --plan my.plan --approved": "carry it out, once",
+                },
+            ),
+        },
         f"{_PROJECT}:add_validate": {
             "validate": Command(
                 "check a spec without a cloud; exit code 2 if it is wrong",

@@ -11,7 +11,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from openstack_prep.base.errors import PrepError
+from openstack_prep.base.errors import ConfigError, PrepError
+from openstack_prep.base.programs import INSTEAD, SWITCH, is_off
 
 PATIENCE = 60.0  # seconds for the installer to print its metadata
 
@@ -48,6 +49,8 @@ def version_of(binary: Path) -> str | None:
 
 def asked(binary: Path, *words: str) -> bytes:
     """Return the output of an installer's command; raises PrepError."""
+    if is_off():
+        raise ConfigError(f"{binary} is not run, because {SWITCH} is off; {INSTEAD}")
     path = str(binary.absolute())  # a bare name would be searched on PATH
     command = " ".join([str(binary), *words])
     try:

@@ -179,6 +179,11 @@ def digest_of(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
+def id_of(raw: Mapping[str, Any]) -> str:
+    """Return the first characters of a saved plan's digest."""
+    return str(raw["digest"])[:8]
+
+
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
     from openstack_prep.spec import Spec
@@ -224,8 +229,8 @@ def _head(path: Path) -> bytes:
 
 def save(
     path: Path, plan: Plan, spec: Path, declared: Spec, read: bytes, cloud: Cloud, tenant: Cloud | None = None
-) -> None:
-    """Write a plan without refusals, and its inputs; raises PrepError.
+) -> str:
+    """Write a plan without refusals, and its inputs, and return its id; raises PrepError.
 
     ``spec`` is the file, ``declared`` what it declares, and ``read`` its content as it was before it was loaded.
     ``tenant`` is the connection of its ``clouds.tenant``.
@@ -233,6 +238,7 @@ def save(
     refuse_other_file(path)
     found = saved(path, plan, spec, declared, read, cloud, tenant, salt=secrets.token_bytes(16))
     write_private_here(path, json.dumps(found, indent=1) + "\n")
+    return id_of(found)
 
 
 def saved(
@@ -327,6 +333,12 @@ class SavedPlan:
         self.raw = read(path) if raw is None else raw
         self.content = validated(path, self.raw)
         self.salt = bytes.fromhex(self.content.salt)
+        self.digest = str(self.raw["digest"])
+
+    @property
+    def id(self) -> str:
+        """What people call the plan by."""
+        return id_of(self.raw)
 
     @property
     def allow_replace(self) -> bool:

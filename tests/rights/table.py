@@ -112,8 +112,11 @@ NO_CLOUD = {
     "completion": "",
     "help": "",
     "version": "",
+    "mcp": "each tool needs what its command needs",
 }
 """Commands that send OpenStack nothing."""
+AT_TERMINAL = {"approve": "as for `plan`, which it repeats (tested by `tests/functional/test_mcp.py`)"}
+"""Commands for readers that ask a person, so that these tests do not run them."""
 
 
 @dataclass(frozen=True)
@@ -227,6 +230,8 @@ def _commands() -> Iterator[str]:
     yield "|---|---|---|"
     for use in USES:
         yield f"| `{use.command}` | {roles(use.roles)} | {use.why} |"
+    for name, why in AT_TERMINAL.items():
+        yield f"| `{name}` | {roles(READER)} | {why} |"
     for name, why in NO_CLOUD.items():
         yield f"| `{name}` | none | {why} |"
 

@@ -28,6 +28,8 @@ def add_verbs(command: AddCommand) -> None:
     plan.add_argument("--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes pending")
     apply = command("apply", f"{_HERE}.verbs:apply_spec")
     apply.add_argument("--plan", type=Path, metavar="FILE", help="apply a saved plan; refused when it is stale")
+    help_text = "with --plan: only if a person has approved the plan; uses up the approval"
+    apply.add_argument("--approved", action="store_true", help=help_text)
     destroy = command("destroy", f"{_HERE}.verbs:destroy_spec")
     show = command("show", f"{_HERE}.verbs:show_spec")
     show.add_argument(
@@ -58,6 +60,12 @@ def add_verbs(command: AddCommand) -> None:
     add_spec(destroy)  # what is deleted is always named
     for each in (plan, show):
         add_spec(each, default=True)
+
+
+def add_approve(command: AddCommand) -> None:
+    parser = command("approve", f"{_HERE}.approve:run")
+    parser.add_argument("plan", type=Path, metavar="PLAN", help="a plan that plan --out has saved")
+    add_spec(parser, "the spec (default: found by its path relative to the plan)", optional=True)
 
 
 def add_validate(command: AddCommand) -> None:

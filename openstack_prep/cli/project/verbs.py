@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from openstack_prep.reports.html import Page
     from openstack_prep.spec import Spec
     from openstack_prep.verbs.opening import LivePlan
+    from openstack_prep.verbs.plan_file import SavedPlan
 
 
 def plan_spec(options: argparse.Namespace) -> int:
@@ -40,15 +41,17 @@ def plan_spec(options: argparse.Namespace) -> int:
 
     plan = rights.warn_of_missing_rights(plan)
     print_warnings(plan, spec)
+    plan_id = ""
     if options.out and not plan.refusals:  # before the plan is printed, so that it is not if this fails
-        plan_file.save(options.out, plan, options.spec, spec, read, cloud, plan.tenant)
+        plan_id = plan_file.save(options.out, plan, options.spec, spec, read, cloud, plan.tenant)
         for warning in plan_file.list_warnings(options.spec, spec):
             warn(warning)
     print_result(options, plan.render(style_of(options, sys.stdout)), plan.document())
     code = 2 if options.detailed_exitcode and plan else 0
     code = write_html(options, lambda: _page(plan, options.spec), code)
     if options.out:
-        say(f"did not save {options.out}: the plan is refused" if plan.refusals else f"saved the plan as {options.out}")
+        is_saved = f"saved the plan as {options.out}; its id is {plan_id}"
+        say(f"did not save {options.out}: the plan is refused" if plan.refusals else is_saved)
     name_holder(plan)
     plan.raise_for_refusals()
     return code
@@ -103,7 +106,10 @@ def apply_spec(options: argparse.Namespace) -> int:
     _refuse_beside_target(options)
     judge_reports(options)
     if options.plan:
+        _refuse_permissions(options)
         return _apply_saved(options)
+    if options.approved:
+        raise ConfigError("apply: --approved requires --plan; name the plan that a person has approved")
     if options.spec is None:
         from openstack_prep.cli.default_spec import choose_spec  # reads all YAML files of the folder
 
@@ -118,11 +124,28 @@ def apply_spec(options: argparse.Namespace) -> int:
     return carry_out(options, cloud, plan, options.spec)
 
 
-def _apply_saved(options: argparse.Namespace) -> int:
+def _refuse_permissions(options: argparse.Namespace) -> None:
+    """Refuse permissions beside a saved plan, which has its own."""
     given = {"--allow-replace": options.allow_replace, "--adopt": options.adopt, "--prune": options.prune}
     given["--allow-loss"] = options.allow_loss
     for added in (name for name, value in given.items() if value):
         raise ConfigError(f"apply: {added} cannot be added to --plan; plan with it, and save that with --out")
+
+
+def _apply_saved(options: argparse.Namespace) -> int:
+    saved, cloud, plan, path = open_saved(options)
+    if options.approved:
+        from openstack_prep.verbs import approval  # few plans need one
+
+        approval.take(saved)
+    return run_plan(options, cloud, plan, path if plan.purpose == "apply" else None)
+
+
+def open_saved(options: argparse.Namespace) -> tuple[SavedPlan, Cloud, LivePlan, Path]:
+    """Return a saved plan, its cloud, the plan as it is now, which is the same, and its spec.
+
+    Raises PlanRefused if the two differ, or if the plan is refused now.
+    """
     from openstack_prep.verbs.plan_file import SavedPlan  # as for plan
 
     saved = SavedPlan(options.plan)
@@ -146,7 +169,7 @@ def _apply_saved(options: argparse.Namespace) -> int:
     saved.check(plan, path, spec, plan.tenant)
     print_warnings(plan, spec)
     plan.raise_for_refusals()
-    return run_plan(options, cloud, plan, path if plan.purpose == "apply" else None)
+    return saved, cloud, plan, path
 
 
 def destroy_spec(options: argparse.Namespace) -> int:

@@ -149,6 +149,7 @@ DOCUMENTS = {
         },
         {"left_out": INTEGER, "not_checked": TEXTS, "infra_id": TEXT, "cluster": TEXT},
     ),
+    "approval": document("approve; plan: its id", {"plan": TEXT, "expires": TEXT}),
     "report": document(
         "apply, destroy, post-ipi, cleanup, credential rotate, address-pairs sync, rke render",
         REPORT,

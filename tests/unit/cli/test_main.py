@@ -451,7 +451,11 @@ def test_a_target_that_makes_no_sense_is_two(prep: Prep, flavors: Flavors, words
 @pytest.fixture
 def kept(prep: Prep, flavors: Flavors, tmp_path: Path) -> Path:
     said = prep("plan", "-o", "kept.plan", "spec.yaml")
-    assert (said.code, said.err.splitlines()[-1]) == (0, "openstack-prep: saved the plan as kept.plan")
+    plan_id = json.loads((tmp_path / "kept.plan").read_text())["digest"][:8]
+    assert (said.code, said.err.splitlines()[-1]) == (
+        0,
+        f"openstack-prep: saved the plan as kept.plan; its id is {plan_id}",
+    )
     return tmp_path / "kept.plan"
 
 
