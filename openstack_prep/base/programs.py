@@ -42,7 +42,7 @@ def output_of(
 ) -> bytes:
     """Return what a program prints, whose standard input is empty; its standard error goes to the terminal.
 
-    ``stderr`` is another place for that. The program is killed when it prints more than ``most`` bytes, or has not
+    ``stderr`` replaces that. The program is killed when it prints more than ``most`` bytes, or has not
     ended after ``seconds``; what it has started goes on. Raises InvalidValue, in which the program is called ``shown``,
     and also for an exit code other than 0. ``if_late`` is the fix for one that takes too long.
     """
