@@ -14,6 +14,8 @@ from openstack_prep.pictures import svg
 from openstack_prep.pictures.layers import BoxPosition, Layout, lay_out
 
 SIZE, LINE, PAD, MARGIN, FRAME = 12.5, 16.0, 10.0, 12.0, 16.0
+WIDEST = 720.0
+"""Of a picture on a page; a flowchart that would be wider goes downwards."""
 _NODE = re.compile(r"(?P<id>\w+)\s*(?:\(?\[\"?(?P<text>.*?)\"?\]\)?)?\s*(?=$|&|--|-\.)")
 _ARROW = re.compile(r"\s*(?P<line>-->|-\.->|---)\s*(?:\|(?P<label>[^|]*)\|)?\s*")
 
@@ -114,18 +116,29 @@ def draw(chart: Flowchart) -> str:
     sizes = [(max(svg.width(each, SIZE) for each in text) + 2 * PAD, LINE * len(text) + PAD) for text in lines]
     pairs = [(one, other) if chart.to_left else (other, one) for one, other, _ in chart.edges]
     layout = lay_out(sizes, pairs)
-    parts = [*_frames(chart, layout)]
+    if down := layout.width > WIDEST:
+        layout = _turn(lay_out([(height, width) for width, height in sizes], pairs))
+    frames = [*_frames(chart, layout)]
+    parts = [each for each, _ in frames]
     for (*_, line), pair in zip(chart.edges, pairs, strict=True):
         path = layout.paths[pair] if chart.to_left else layout.paths[pair][::-1]
-        parts.append(_edge(path, line))
-    parts += [_box(chart.ids[index], lines[index], spot) for index, spot in enumerate(layout.spots)]
+        parts.append(_edge(path, line, down))
+    parts += [_box(chart.ids[index], lines[index], spot, down) for index, spot in enumerate(layout.spots)]
+    parts += [title for _, title in frames]  # a line may cross it
     edge = MARGIN + FRAME * 2 * bool(chart.frames)
     shift = svg.element("g", *parts, transform=f"translate({edge:g} {edge:g})")
     return svg.picture(chart.name, layout.width + 2 * edge, layout.height + 2 * edge, [shift])
 
 
-def _box(name: str, lines: Sequence[str], spot: BoxPosition) -> str:
-    top = spot.y + PAD / 2 + SIZE
+def _turn(layout: Layout) -> Layout:
+    """Return a layout with columns as rows."""
+    spots = tuple(BoxPosition(each.y, each.x, each.h, each.w) for each in layout.spots)
+    paths = {pair: tuple((y, x) for x, y in path) for pair, path in layout.paths.items()}
+    return Layout(spots, paths, layout.height, layout.width)
+
+
+def _box(name: str, lines: Sequence[str], spot: BoxPosition, down: bool) -> str:
+    top = spot.middle - LINE * (len(lines) - 1) / 2 + SIZE / 3
     class_ = "" if name else "soft"
     texts = [
         svg.text(spot.x + spot.w / 2, top + LINE * index, each, class_, size=SIZE, anchor="middle")
@@ -133,27 +146,29 @@ def _box(name: str, lines: Sequence[str], spot: BoxPosition) -> str:
     ]
     if name:
         return svg.element("g", svg.box(spot.x, spot.y, spot.w, spot.h, "node"), *texts, class_="box")
-    line = svg.element("path", d=f"M{spot.x:.1f} {spot.middle:.1f}h{spot.w:.1f}", class_="edge")
-    wide = max(svg.width(each, SIZE) for each in lines) + PAD
-    gap = svg.box(spot.x + (spot.w - wide) / 2, spot.y, wide, spot.h, "paper", round_=0)
-    return svg.element("g", line, gap, *texts, class_="box")
+    middle = spot.x + spot.w / 2
+    through = f"M{middle:.1f} {spot.y:.1f}v{spot.h:.1f}" if down else f"M{spot.x:.1f} {spot.middle:.1f}h{spot.w:.1f}"
+    wide, high = max(svg.width(each, SIZE) for each in lines) + PAD, LINE * len(lines) + PAD / 2
+    gap = svg.box(middle - wide / 2, spot.middle - high / 2, wide, high, "paper", round_=0)
+    return svg.element("g", svg.element("path", d=through, class_="edge"), gap, *texts, class_="box")
 
 
-def _edge(path: Sequence[tuple[float, float]], line: str) -> str:
+def _edge(path: Sequence[tuple[float, float]], line: str, down: bool) -> str:
     """Return a line along some points, with an arrow at the last one."""
     (x, y), *points = path
     words = [f"M{x:.1f} {y:.1f}"]
     for to_x, to_y in points:
-        middle = (x + to_x) / 2
-        words.append(f"C{middle:.1f} {y:.1f} {middle:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}")
+        bends = (x, (y + to_y) / 2, to_x, (y + to_y) / 2) if down else ((x + to_x) / 2, y, (x + to_x) / 2, to_y)
+        words.append("C" + " ".join(f"{each:.1f}" for each in (*bends, to_x, to_y)))
         x, y = to_x, to_y
-    back = -8 if path[0][0] < x else 8
-    tip = "" if line == "---" else svg.element("path", d=f"M{x:.1f} {y:.1f}l{back} -4v8z", class_="arrow")
+    back = -8 if path[0][down] < (x, y)[down] else 8
+    sides = f"l-4 {back}h8z" if down else f"l{back} -4v8z"
+    tip = "" if line == "---" else svg.element("path", d=f"M{x:.1f} {y:.1f}{sides}", class_="arrow")
     return svg.element("path", d="".join(words), class_="edge coming" if line == "-.->" else "edge") + tip
 
 
-def _frames(chart: Flowchart, layout: Layout) -> Iterator[str]:
-    """Yield a frame around each subgraph, the outer ones first."""
+def _frames(chart: Flowchart, layout: Layout) -> Iterator[tuple[str, str]]:
+    """Yield a frame around each subgraph and its title, the outer ones first."""
     for index, (title, members) in enumerate(chart.frames):
         spots = [layout.spots[each] for each in members]
         inner = any(set(other) < set(members) for _, other in chart.frames[index + 1 :])
@@ -161,5 +176,5 @@ def _frames(chart: Flowchart, layout: Layout) -> Iterator[str]:
         x, y = min(each.x for each in spots) - pad, min(each.y for each in spots) - pad - FRAME / 2
         right, bottom = max(each.x + each.w for each in spots) + pad, max(each.y + each.h for each in spots) + pad
         outer = any(set(members) < set(other) for _, other in chart.frames)
-        yield svg.box(x, y, right - x, bottom - y, "group" if outer else "panel")
-        yield svg.text(x + 8, y + SIZE + 2, title, "soft", size=11)
+        frame = svg.box(x, y, right - x, bottom - y, "group" if outer else "panel")
+        yield frame, svg.text(x + 8, y + SIZE + 2, title, "soft halo", size=11)
