@@ -18,14 +18,16 @@ def add_spec(
     *,
     optional: bool = False,
     default: bool = False,
+    unless: tuple[str, ...] = (),
 ) -> None:
     """Add the argument SPEC, and the options for its variables.
 
-    ``default``: without it, the command takes prep.yaml, or the only spec of the folder.
+    ``default``: without it, the command takes prep.yaml, or the only spec of the folder, unless an option of ``unless``
+    is given.
     """
     text = f"{text} (default: prep.yaml, or the only spec of the folder)" if default else text
     parser.add_argument("spec", type=spec_path, nargs="?" if optional or default else None, metavar="SPEC", help=text)
-    parser.set_defaults(default_spec=default)
+    parser.set_defaults(default_spec=default, no_default_spec=unless)
     add_variables(parser)
 
 

@@ -49,7 +49,9 @@ def do_work(options: argparse.Namespace) -> int:
 
 def give_default_spec(options: argparse.Namespace) -> None:
     """Choose the spec of a command that has a default and was given none; raises ConfigError."""
-    if getattr(options, "default_spec", False) and options.spec is None:
+    if not getattr(options, "default_spec", False) or options.spec is not None:
+        return
+    if all(getattr(options, each) in (None, False) for each in options.no_default_spec):
         from openstack_prep.cli.default_spec import choose_spec  # reads all YAML files of the folder
 
         options.spec = choose_spec(options)

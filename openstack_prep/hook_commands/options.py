@@ -19,7 +19,7 @@ SECONDS = 1800.0
 
 def add_pre_ipi(command: AddCommand) -> None:
     parser = command("pre-ipi", f"{_HERE}.ipi:run_pre_ipi")
-    add_spec(parser, "YAML file with an install_config")
+    add_spec(parser, "YAML file with an install_config", default=True)
     add_preparation(parser)
 
 

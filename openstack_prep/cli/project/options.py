@@ -55,8 +55,8 @@ def add_verbs(command: AddCommand) -> None:
     for each in (apply, destroy):
         each.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
         add_lock_timeout(each)
-    of_plan = "with --plan the one that the plan was made from (default: found by its path relative to the plan)"
-    add_spec(apply, f"the spec, a YAML file; {of_plan}", optional=True)
+    of_plan = "with --plan the one that the plan was made from, which is found by its path relative to the plan"
+    add_spec(apply, f"the spec, a YAML file; {of_plan}", default=True, unless=("plan",))
     add_spec(destroy)  # what is deleted is always named
     for each in (plan, show):
         add_spec(each, default=True)
@@ -120,7 +120,7 @@ def add_export(command: AddCommand) -> None:
 
 def add_unlock(command: AddCommand) -> None:
     parser = command("unlock", f"{_HERE}.unlock:run")
-    add_spec(parser, optional=True)
+    add_spec(parser, default=True, unless=("name", "yes"))
     parser.add_argument("--name", metavar="NAME", help="instead of a spec: an infraID in the connection's own project")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
 

@@ -110,10 +110,6 @@ def apply_spec(options: argparse.Namespace) -> int:
         return _apply_saved(options)
     if options.approved:
         raise ConfigError("apply: --approved requires --plan; name the plan that a person has approved")
-    if options.spec is None:
-        from openstack_prep.cli.default_spec import choose_spec  # reads all YAML files of the folder
-
-        options.spec = choose_spec(options)
     with no_garbage():
         from openstack_prep.verbs.plan_file import refuse_as_spec  # as for plan
 

@@ -57,7 +57,7 @@ def add_rke_mesh(command: AddCommand) -> None:
 
 def add_rke_render(command: AddCommand) -> None:
     parser = command("rke render", f"{_HERE}.rke_render:run")
-    add_spec(parser, "YAML file; its stacks must exist", optional=True)
+    add_spec(parser, "YAML file; its stacks must exist", default=True, unless=("stack",))
     parser.add_argument("--cluster", metavar="NAME", help="only this cluster of the spec")
     parser.add_argument(
         "--allow-replace", action="store_true", help="allow different networks and roles in existing files"

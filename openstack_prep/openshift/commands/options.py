@@ -21,7 +21,7 @@ def add_topology(command: AddCommand) -> None:
     )
     parser.add_argument("--project-domain", metavar="NAME", default="Default", help="its domain (Default)")
     parser.add_argument("--offline", action="store_true", help="only what the spec declares, without a cloud")
-    add_spec(parser, optional=True)
+    add_spec(parser, default=True, unless=("metadata", "infra_id", "project"))
 
 
 def add_check(command: AddCommand) -> None:

@@ -24,9 +24,9 @@ def run(options: argparse.Namespace) -> int:
     given = {"SPEC": options.spec, "--metadata": options.metadata, "--infra-id": options.infra_id}
     given["--project"] = options.project
     named = [name for name, value in given.items() if value is not None]
-    if len(named) != 1:
-        what = f"{' and '.join(named)} are" if named else "nothing is"
-        raise ConfigError(f"topology: {what} given; give exactly one of SPEC, --metadata, --infra-id and --project")
+    if len(named) != 1:  # without any, the command has a default spec
+        what = f"{' and '.join(named)} are given"
+        raise ConfigError(f"topology: {what}; give exactly one of SPEC, --metadata, --infra-id and --project")
     if options.offline and options.spec is None:
         raise ConfigError(f"topology: --offline only applies to a SPEC, not to {named[0]}; leave it out")
     found = _of_spec(options) if options.spec else _of_cloud(options)

@@ -707,6 +707,9 @@ def test_what_is_collected_before_and_after_the_command(words: str, folders: lis
         ("apply", "--yes", "--allow-loss", "port/a"),
         ("plan", "--destroy", "--out", "my.plan"),
         ("plan", "--prune", "--out", "my.plan"),
+        ("pre-ipi", "--yes", "--allow-replace"),
+        ("rke", "render", "--allow-replace"),
+        ("unlock", "--yes"),
     ],
 )
 def test_what_may_delete_has_no_default_spec(
@@ -737,8 +740,8 @@ def test_the_spec_of_the_folder(prep: Prep, flavors: Flavors, spec: Path, names:
     (spec.parent / "broken.yaml").write_text("a: [\n")
     for name in names:
         (spec.parent / name).write_text(SPEC)
-    for command in ("plan", "apply", "validate", "show"):
-        said = prep(command, "--format", "json", *(["--yes"] if command == "apply" else []))
+    for words in ("plan", "apply --yes", "validate", "show", "topology --offline"):
+        said = prep(*words.split(), "--format", "json")
         if chosen:
             assert said.code == 0
             assert f" {chosen}\n" in said.err
@@ -746,6 +749,13 @@ def test_the_spec_of_the_folder(prep: Prep, flavors: Flavors, spec: Path, names:
             (error,) = json.loads(said.out)["errors"]
             assert (said.code, error["code"]) == (2, "config.invalid")
             assert contains(error["what"], *names)
+
+
+@pytest.mark.parametrize(
+    "words", [("apply", "--plan", "my.plan"), ("unlock", "--name", "a"), ("topology", "--project")]
+)
+def test_an_option_instead_of_a_spec(prep: Prep, services: requests_mock.Mocker, words: tuple[str, ...]) -> None:
+    assert "using the spec" not in prep(*words).err
 
 
 def test_standard_input_is_a_spec(prep: Prep, flavors: Flavors, spec: Path) -> None:

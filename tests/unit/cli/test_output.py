@@ -261,6 +261,7 @@ SUCCESSES = [
     ("explain", "", 0, "codes", ""),
     ("explain", "quota.short", 0, "code", ""),
     ("ipi", "-- true", 2, "error", ""),
+    ("approve", "my.plan", 2, "error", "plan --out my.plan spec.yaml"),  # not a terminal
 ]
 
 
@@ -271,6 +272,21 @@ def test_a_result_is_one_document(run: Run, command: str, words: str, code: int,
     printed = run(f"{command} --format json {words}")
     assert (printed.code, printed.kind) == (code, document)
     assert yaml.safe_load(yaml.safe_dump(printed.data)) == printed.data
+
+
+def test_an_approval_is_one_document(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("plan --format json --out my.plan spec.yaml").code == 0
+    plan_id = json.loads((folder / "my.plan").read_text())["digest"][:8]
+    for stream in ("stdin", "stderr"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdin.readline", lambda: f"{plan_id}\n", raising=False)
+    printed = run("approve --format json my.plan")
+    assert (printed.code, printed.kind, printed.data["plan"]) == (0, "approval", plan_id)
+    applied = [run("apply --format json --approved --plan my.plan") for _ in range(2)]
+    assert [(each.code, each.kind) for each in applied] == [(0, "report"), (2, "error")]
+    assert applied[1].data["errors"][0]["code"] == "plan.unapproved"
+    assert run("approve --format json my.plan").code == 2  # nothing is left to do
+    assert run("apply --format json --approved spec.yaml").code == 2  # no saved plan
 
 
 def test_a_plan_prints_what_deletions_take_and_what_nobody_could_check(
@@ -304,7 +320,7 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_every_command_and_every_document_is_examined() -> None:
     assert {each[0] for each in SUCCESSES} == set(commands())
-    assert {each[3] for each in SUCCESSES} == set(documents()) - {"fleet_target", "fleet"}
+    assert {each[3] for each in SUCCESSES} == set(documents()) - {"fleet_target", "fleet", "approval"}
 
 
 WORDS = {command: words for command, words, *_ in reversed(SUCCESSES)}
@@ -322,7 +338,8 @@ LOCAL = {
 }
 LOCAL |= {"exposures convert", "fleet validate"}
 """Commands that read no cloud."""
-OF_CLOUD = sorted(WORDS.keys() - LOCAL - {"check", "support-bundle"})  # these report what is wrong with the cloud
+OF_CLOUD = sorted(WORDS.keys() - LOCAL - {"check", "support-bundle", "approve"})
+"""The first two report what is wrong with the cloud, and ``approve`` needs a terminal."""
 
 
 def the_error(printed: Printed, exit_code: int, code: str) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def test_secrets_are_stars_on_the_screen_and_open_in_the_file(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "exactly one of SPEC and --stack is required"),
+        ([], "has neither prep.yaml nor another spec"),
         (["spec.yaml", "--stack", "a"], "exactly one of SPEC and --stack is required"),
         (["--stack", "a", "--set", "user"], "--set user: is not KEY=VALUE"),
         (["--stack", "a", "--set", ".=x"], "--set .=x: is not KEY=VALUE"),

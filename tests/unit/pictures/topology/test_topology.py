@@ -343,7 +343,6 @@ def test_a_project_that_does_not_exist(empty_cloud: requests_mock.Mocker, wordin
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("topology", "nothing is given"),
         ("topology spec.yaml --project p", "SPEC and --project are given"),
         ("topology --offline --project p", "--offline only applies to a SPEC"),
     ],
