@@ -98,7 +98,7 @@ def test_an_interrupt_leaves_one_line_about_what_was_not_begun(shown: Shown) -> 
             display.tell(Event(step, "ended", Result(step=step, status=Status.SKIPPED, cause=INTERRUPT)))
 
     lines = [line for line in shown(skipped).splitlines() if "box/" in line]
-    assert [line.strip() for line in lines] == ["? 5 steps not begun  box/a, box/b, box/c, and 2 more"]
+    assert [line.strip() for line in lines] == ["? 5 steps not begun  box/a, box/b, box/c and 2 more"]
 
 
 def test_lines_have_the_time_in_the_log_of_a_pipeline(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def test_a_terminal_shows_what_a_run_waits_for(monkeypatch: pytest.MonkeyPatch) 
             live.tell(Event(step, "started"))
         assert (bar.completed, bar.total) == (0, 4)
         said = re.sub(r"\d+ s", "0 s", live._running_steps())
-        assert said == "waiting for box/a (0 s), box/b (0 s), box/c (0 s), 2 more"
+        assert said == "waiting for box/a (0 s), box/b (0 s), box/c (0 s) and 2 more"
         for name in "abcd":
             live.tell(ended(plan, name))
         assert (bar.completed, bar.total) == (3, 4)

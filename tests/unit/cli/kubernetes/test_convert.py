@@ -196,7 +196,7 @@ def test_standard_input(text: str, code: int) -> None:
     command = [sys.executable, "-m", "openstack_prep.cli.main", "kubernetes", "convert", "-"]
     said = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60)
     assert said.returncode == code
-    assert "# --- a.yaml\n" in said.stdout if code == 0 else "-:6: kubernets_version" in said.stderr
+    assert "# --- a.yaml\n" in said.stdout if code == 0 else "standard input:6: kubernets_version" in said.stderr
 
 
 SECRETS = Path(__file__).parents[2] / "kubernetes" / "data" / "secrets.yml"
