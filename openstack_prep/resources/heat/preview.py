@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -440,7 +440,11 @@ def _changes(
     asked = {name: given[name] for name in hidden & given.keys()} if is_settled else {}
     unknown = hidden - _same(stack, body["template"], asked, secrets)
     failed = (place for place, each in stack.by_place.items() if each.status.endswith("_FAILED"))
-    is_updatable = partial(_is_updatable, stack.cloud.orchestration)
+    schema_of = cache(partial(_property_schemas, stack.cloud.orchestration))
+
+    def is_updatable(kind: str, name: str) -> bool:
+        return bool((schema_of(kind).get(name) or {}).get("update_allowed"))
+
     return TemplateChanges(old, new, changed_parameters(old, new, unknown), {*failed, *missing}, is_updatable)
 
 
@@ -482,13 +486,12 @@ def _values(environment: Raw) -> Values:
     return {**(environment.get("parameter_defaults") or {}), **(environment.get("parameters") or {})}
 
 
-def _is_updatable(heat: Service, kind: str, name: str) -> bool:
-    """Whether Heat changes a property in place, by the schema of the type; False if Heat does not show it."""
+def _property_schemas(heat: Service, kind: str) -> Raw:
+    """Return the schemas of a type's properties, which say what Heat changes in place; none if Heat hides the type."""
     try:
-        schema = heat.get(f"/resource_types/{quote(kind, safe='')}")["properties"]
+        return dict(heat.get(f"/resource_types/{quote(kind, safe='')}")["properties"])
     except CloudError:
-        return False
-    return bool((schema.get(name) or {}).get("update_allowed"))
+        return {}
 
 
 def _judged(found: list[Effect], stack: HeatStack, changes: TemplateChanges, *, wiping: bool = False) -> list[Effect]:
