@@ -48,6 +48,11 @@ class Builder:
                     child.kill()
                 raise
 
+    def build_own(self) -> None:
+        """Build what a cloud shares with no other one: keys of tokens, and the rings."""
+        self._fernet_keys("fernet")
+        self._swift()
+
     def _manage(self, module: str, *commands: list[str]) -> None:
         """Run commands of a project's management tool, one after the other, in one warm process."""
         arguments = json.dumps([list(map(str, command)) for command in commands])
@@ -94,12 +99,15 @@ class Builder:
             with contextlib.closing(sqlite3.connect(self.layout.db / f"{name}.sqlite")) as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
 
+    def _fernet_keys(self, kind: str) -> None:
+        directory = self.layout.data / "keystone" / kind
+        directory.mkdir(mode=0o700)
+        for number in ("0", "1"):
+            (directory / number).write_bytes(base64.urlsafe_b64encode(secrets.token_bytes(32)))
+
     def _keystone(self) -> None:
         for kind in ("fernet", "credential"):
-            directory = self.layout.data / "keystone" / kind
-            directory.mkdir(mode=0o700)
-            for number in ("0", "1"):
-                (directory / number).write_bytes(base64.urlsafe_b64encode(secrets.token_bytes(32)))
+            self._fernet_keys(kind)
         config = self._config("keystone/keystone.conf")
         interfaces = ("public", "internal", "admin")
         self._manage(

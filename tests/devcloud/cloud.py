@@ -28,9 +28,13 @@ def _up(layout: Layout, *, fresh: bool) -> None:
         if layout.pristine.exists() and not fresh:
             say("the state was built from other sources than today's; it is built anew")
         processes.stop(layout)
-        state.delete(layout)
-        _build(layout)
-        return
+        with _locked(layout.root / "build.lock"):
+            state.delete(layout)
+            other = None if fresh else state.built_alike(layout)
+            if other is None:
+                _build(layout)
+                return
+            _adopt(layout, other)
     if not state.is_complete(layout):
         processes.stop(layout)
         state.restore(layout)
@@ -86,6 +90,14 @@ def _build(layout: Layout) -> None:
         state.keep_as_pristine(layout)
 
 
+def _adopt(layout: Layout, other: Layout) -> None:
+    """Copy the first state of another cloud."""
+    config.write(layout)
+    with timed(f"copied the databases of port base {other.base}"):
+        Builder(layout).build_own()
+        state.adopt(layout, other)
+
+
 def down(layout: Layout, *, purge: bool = False) -> None:
     """Stop the cloud; ``purge`` deletes its state, too."""
     with _alone(layout):
@@ -93,7 +105,8 @@ def down(layout: Layout, *, purge: bool = False) -> None:
         data_plane.stop(layout)
         processes.stop(layout)
         if purge:
-            state.delete(layout)
+            with _locked(layout.root / "build.lock"):  # nobody copies it meanwhile
+                state.delete(layout)
         say(f"{'stopped' if stopped else 'nothing ran'}{', state deleted' if purge else ''}")
 
 

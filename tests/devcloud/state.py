@@ -1,15 +1,16 @@
-"""What a cloud keeps on disk: made whole or not at all, copied, restored, deleted."""
+"""What a cloud keeps on disk: made whole or not at all, copied, also from another cloud, restored, deleted."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import shutil
 import sqlite3
 from pathlib import Path
 
 from tests.devcloud import config, venv
-from tests.devcloud.layout import DevcloudError, Layout, ovn_root, with_designate, with_packets
+from tests.devcloud.layout import OFFSETS, DevcloudError, Layout, ovn_root, with_designate, with_packets
 
 HERE = Path(__file__).parent
 BUILDERS = (
@@ -87,10 +88,56 @@ def keep_as_pristine(layout: Layout) -> None:
             new.execute("PRAGMA synchronous=OFF")
             old.backup(new)
     _copy_tree(layout.data, partial / "data")
+    _complete(layout, partial)
+    _marker(layout).write_text(stamp(layout))
+
+
+def _complete(layout: Layout, partial: Path) -> None:
     (partial / "stamp").write_text(stamp(layout))
     shutil.rmtree(layout.pristine, ignore_errors=True)
     partial.rename(layout.pristine)
-    _marker(layout).write_text(stamp(layout))
+
+
+def built_alike(layout: Layout) -> Layout | None:
+    """Return another cloud whose first state can be copied; OVN and Designate keep ports in forms of their own."""
+    if ovn_root() or with_designate():
+        return None
+    bases = sorted(int(path.name) for path in layout.root.iterdir() if path.name.isdigit())
+    clouds = (Layout(base, layout.root) for base in bases if base != layout.base)
+    return next((each for each in clouds if has_pristine(each)), None)
+
+
+def adopt(layout: Layout, other: Layout) -> None:
+    """Make the first state of a cloud from another one's, with this one's ports and paths.
+
+    Swift's rings, which hold ports, are those that this cloud has in ``data`` already.
+    """
+    partial = layout.home / "pristine.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    _copy_tree(other.pristine, partial)
+    for path in (partial / "db").glob("*.sqlite"):
+        _replace_addresses(path, other, layout)
+    for part in ("rings", "keystone/fernet"):  # a token of one cloud must not open the other
+        shutil.rmtree(partial / "data" / part)
+        _copy_tree(layout.data / part, partial / "data" / part)
+    _complete(layout, partial)
+
+
+def _replace_addresses(path: Path, old: Layout, new: Layout) -> None:
+    """Let a database name the ports and the folder of a cloud where it named those of another."""
+    addresses = {old.url(service): new.url(service) for service in OFFSETS}
+    addresses[f"{old.home}/"] = f"{new.home}/"
+    pattern = re.compile(f"({'|'.join(map(re.escape, addresses))})")
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+        for (table,) in tables.fetchall():
+            rows = database.execute(f'SELECT rowid, * FROM "{table}"')
+            names = [column[0] for column in rows.description][1:]
+            for number, *values in rows.fetchall():
+                for name, value in zip(names, values, strict=True):
+                    if isinstance(value, str) and pattern.search(value):
+                        replaced = pattern.sub(lambda found: addresses[found[0]], value)
+                        database.execute(f'UPDATE "{table}" SET "{name}" = ? WHERE rowid = ?', (replaced, number))
 
 
 def restore(layout: Layout) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import stat
 from pathlib import Path
 
@@ -53,3 +55,27 @@ def test_clouds_file_is_private_and_names_every_entry(layout: Layout) -> None:
     text = layout.clouds_file.read_text()
     assert text.startswith("clouds:\n  devcloud-admin:\n")
     assert "\n  other:\n" in text
+
+
+def test_a_copied_state_names_its_own_ports_and_folder(layout: Layout) -> None:
+    """Nova's cells have the paths of databases, Keystone's endpoints the ports; keys and rings are each cloud's own."""
+    other = Layout(22500, layout.root)
+    keys = ("data/keystone/fernet/0", "data/rings/object.ring.gz")
+    for at in (*(other.pristine / key for key in keys), *(layout.home / key for key in keys)):
+        at.parent.mkdir(parents=True)
+        at.write_text(str(at))
+    (other.pristine / "db").mkdir()
+    values = (f"sqlite:///{other.home}/db/x.sqlite?timeout=30", f"{other.url('nova')}/v2.1", other.url("heat"), None)
+    with contextlib.closing(sqlite3.connect(other.pristine / "db/x.sqlite")) as database, database:
+        database.execute("CREATE TABLE told (id INTEGER PRIMARY KEY, text VARCHAR(255))")
+        database.executemany("INSERT INTO told (text) VALUES (?)", [(value,) for value in values])
+    assert state.built_alike(layout) is None  # it has no stamp
+    (other.pristine / "stamp").write_text(state.stamp(other))
+    assert state.built_alike(layout) == other
+    state.adopt(layout, other)
+    with contextlib.closing(sqlite3.connect(layout.pristine / "db/x.sqlite")) as database:
+        copied = [text for (text,) in database.execute("SELECT text FROM told ORDER BY id")]
+    own = f"sqlite:///{layout.home}/db/x.sqlite?timeout=30"
+    assert copied == [own, f"{layout.url('nova')}/v2.1", layout.url("heat"), None]
+    assert all((layout.pristine / key).read_text() == str(layout.home / key) for key in keys)
+    assert state.has_pristine(layout)
