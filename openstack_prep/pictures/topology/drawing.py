@@ -336,8 +336,8 @@ def draw(topology: Topology, *, embedded: bool = False) -> str:
     external = {key: replace(spot, y=spot.y + above) for key, spot in external.items()}
     y = MARGIN + 40 + above
     parts += (_bar(each, external[each.key]) for each in outside)
-    y += BAR + 44 if outside else 0
-    placed = _place(rows, tiles, left, y + _routers_height(topology.routers))
+    y += _gateways_height(topology.routers, external)
+    placed = _place(rows, tiles, topology.routers, left, y + _routers_height(topology.routers))
     parts += _routers(topology.routers, slots, placed, external, y, (left, left + width))
     parts += placed.parts
     height = placed.bottom + MARGIN
@@ -408,10 +408,14 @@ def _row_width(tiles: Mapping[str, Tile], row: Sequence[str]) -> float:
     return sum(tiles[key].w for key in row) + GAP * max(0, len(row) - 1)
 
 
-def _place(rows: Sequence[Sequence[str]], tiles: Mapping[str, Tile], left: float, y: float) -> Rows:
+def _place(
+    rows: Sequence[Sequence[str]], tiles: Mapping[str, Tile], routers: Sequence[TopologyRouter], left: float, y: float
+) -> Rows:
     bars: dict[str, BoxPosition] = {}
     tops, parts, right = [], [], left
-    for row in rows:
+    for number, row in enumerate(rows):
+        users = [each for each in routers if not {end.network for end in each.interfaces}.isdisjoint(row)]
+        y += LANE * max(0, len(users) - 1) if number else 0  # a lane per router, above the row
         x = left
         tops.append(y)
         for key in row:
@@ -420,11 +424,17 @@ def _place(rows: Sequence[Sequence[str]], tiles: Mapping[str, Tile], left: float
             x += tiles[key].w + GAP
         right = max(right, x - GAP)
         y += max((tiles[key].h for key in row), default=0.0) + GAP + LANE
-    number = {key: index for index, row in enumerate(rows) for key in row}
-    return Rows(bars, number, tuple(tops), tuple(parts), right - left, y - GAP - LANE)
+    row_of = {key: index for index, row in enumerate(rows) for key in row}
+    return Rows(bars, row_of, tuple(tops), tuple(parts), right - left, y - GAP - LANE)
 
 
 # --- routers ------------------------------------------------------------------------------
+
+
+def _gateways_height(routers: Sequence[TopologyRouter], external: Mapping[str, BoxPosition]) -> float:
+    """Return the height of external bars and of what is between them and the routers: a lane per line that may bend."""
+    lanes = sum(1 for each in routers if each.gateway) - 1 if len(external) > 1 else 0
+    return BAR + 44 + LANE * max(0, lanes) if external else 0.0
 
 
 def _routers_height(routers: Sequence[TopologyRouter]) -> float:
@@ -466,11 +476,19 @@ def _routers(
     order = sorted(range(len(routers)), key=lambda index: wanted[index])
     centres = _centres([wanted[index] for index in order], [slots[index] for index in order], edges)
     ends = _ends(routers, placed)
+    outer = _gateway_ends([routers[index] for index in order], centres, external)
+    joining: dict[int, list[int]] = defaultdict(list)  # by row, the routers whose lines go there, the outermost first
+    for index in reversed(order):
+        for row in {placed.row[end.network] for end in routers[index].interfaces if end.network in placed.row}:
+            joining[row].append(index)
     for lane, (index, x) in enumerate(zip(order, centres, strict=True)):
         router, half = routers[index], slots[index].before
-        yield from _gateway(router, x, y, external)
+        if router.gateway and lane in outer:
+            yield from _gateway(router.gateway, x, y, *outer[lane])
         for end in router.interfaces:
-            yield from _wire(end, ends.get((index, end.network)), x, y + ROUTER, lane, placed, edges[0])
+            above = joining[placed.row.get(end.network, 0)]
+            gutter = edges[0] - LANE * (lane + 1), LANE * above.index(index) if index in above else 0.0
+            yield from _wire(end, ends.get((index, end.network)), (x, y + ROUTER), lane, placed, gutter)
         yield _router(router, BoxPosition(x - half, y, 2 * half, ROUTER))
 
 
@@ -522,27 +540,50 @@ def _router(router: TopologyRouter, spot: BoxPosition) -> str:
     )
 
 
-def _gateway(router: TopologyRouter, x: float, y: float, external: Mapping[str, BoxPosition]) -> Iterator[str]:
-    bar = external.get(router.gateway.network) if router.gateway else None
-    if bar is None or router.gateway is None:
-        return
-    end = min(max(x, bar.x + 12), bar.x + bar.w - 12)
-    yield _line([(x, y), (x, y - 22), (end, y - 22), (end, bar.y + BAR)])
-    yield svg.text(x + 7, y - 8, ", ".join(router.gateway.addresses), "mono soft halo", size=10.5)
+def _gateway_ends(
+    routers: Sequence[TopologyRouter], centres: Sequence[float], external: Mapping[str, BoxPosition]
+) -> dict[int, tuple[float, float, int]]:
+    """Return by router where its line meets its external network, and in which lane it bends: side by side."""
+    found: dict[int, tuple[float, float, int]] = {}
+    for key, bar in external.items():
+        users = [index for index, each in enumerate(routers) if each.gateway and each.gateway.network == key]
+        least, most = bar.x + LANE, bar.x + bar.w - LANE * len(users)
+        for index in users:
+            end = max(least, min(centres[index], most))
+            least, most = end + LANE, most + LANE
+            near = [x for x in centres if 0 < abs(x - end) < LANE / 3]  # of a router whose own line goes up there
+            found[index] = end + sum(LANE / 3 if x < end else -LANE / 3 for x in near), bar.y + BAR, 0
+    bent = [index for index, (end, _, _) in sorted(found.items()) if end != centres[index]]
+    return found | {index: (*found[index][:2], lane) for lane, index in enumerate(bent)}
+
+
+def _gateway(gateway: Interface, x: float, y: float, end: float, bar: float, lane: int) -> Iterator[str]:
+    bend = y - 22 - LANE * lane
+    yield _line([(x, y), (x, bend), (end, bend), (end, bar)])
+    yield svg.text(x + 7, y - 8, ", ".join(gateway.addresses), "mono soft halo", size=10.5)
 
 
 def _wire(
-    end: Interface, x_end: float | None, x: float, y: float, lane: int, placed: Rows, left: float
+    end: Interface,
+    x_end: float | None,
+    start: tuple[float, float],
+    lane: int,
+    placed: Rows,
+    gutter: tuple[float, float],
 ) -> Iterator[str]:
-    """Yield the line of a router to a network; to further rows it goes along the left margin."""
+    """Yield the line of a router to a network; to further rows it goes along the left margin.
+
+    ``gutter`` is where: its place there, and how far above the row it turns besides the least.
+    """
+    x, y = start
     bar = placed.bars.get(end.network)
     if bar is None or x_end is None:
         return
     bus = y + 14 + LANE * lane
     points = [(x, y), (x, bus)]
     if placed.row[end.network]:
-        gutter = left - LANE * (lane + 1)
-        points += [(gutter, bus), (gutter, bar.y - 16), (x_end, bar.y - 16)]
+        turn = bar.y - 16 - gutter[1]
+        points += [(gutter[0], bus), (gutter[0], turn), (x_end, turn)]
     else:
         points += [(x_end, bus)]
     yield _line([*points, (x_end, bar.y)])

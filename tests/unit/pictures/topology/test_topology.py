@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from ipaddress import ip_address
-from itertools import combinations
+from itertools import combinations, pairwise, product
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -300,6 +300,35 @@ def test_all_is_inside_the_picture_and_apart(count: int, *, shared: bool) -> Non
     solid = [each for each in boxes if each[0] != "panel"]  # which begins behind the bar of its network
     assert [(one, other) for one, other in combinations(solid, 2) if overlap(one[1], other[1])] == []
     assert [(one, other) for one, other in combinations(written, 2) if overlap(one[1], other[1])] == []
+
+
+Segment = tuple[tuple[float, float], tuple[float, float]]
+
+
+def lines_of(root: ElementTree.Element) -> Iterator[list[Segment]]:
+    """Yield the straight parts of each line of a router; corners are left out."""
+    for each in root.iter(f"{SVG}path"):
+        numbers = [tuple(map(float, pair)) for pair in re.findall(r"(-?[\d.]+) (-?[\d.]+)", each.attrib["d"])]
+        if each.attrib.get("class") == "wire":
+            yield [(one, other) for one, other in pairwise(numbers) if one[0] == other[0] or one[1] == other[1]]
+
+
+def share(one: Segment, other: Segment) -> bool:
+    """Whether two parts run along one another."""
+    for across, along in ((0, 1), (1, 0)):
+        fixed = {point[across] for point in (*one, *other)}
+        (low, high), (first, last) = (sorted(point[along] for point in each) for each in (one, other))
+        if max(fixed) - min(fixed) < 2 and min(high, last) - max(low, first) > 1:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("count", range(1, 21))
+def test_lines_of_routers_run_apart(count: int, *, shared: bool) -> None:
+    lines = [*lines_of(ElementTree.fromstring(drawing.draw(large(count, shared), embedded=True)))]
+    assert len(lines) == 2 * count  # a router has a gateway and one interface
+    assert [each for each in combinations(lines, 2) if any(share(a, b) for a, b in product(*each))] == []
 
 
 def test_many_servers_are_counted() -> None:
