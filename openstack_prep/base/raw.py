@@ -1,23 +1,66 @@
-"""Types of data without declared members: answers of APIs, documents of JSON and YAML, fields by name.
+"""Data without declared members: answers of APIs, documents of JSON and YAML, fields by name; and walks through it.
 
 The reader of an answer creates a record from it as soon as possible; from then on, members have types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
 Raw: TypeAlias = Mapping[str, Any]
 """An object of JSON or YAML, which must not be changed."""
 Values: TypeAlias = dict[str, Any]
 """Values by name that the caller may change: fields of a resource in terms of a spec, or a body to send."""
+Steps: TypeAlias = tuple[str | int, ...]
+"""The keys and indexes that lead to a part of data."""
+
+
+def dotted(steps: Sequence[str | int]) -> str:
+    """Return a path such as ``nodes[0].role``."""
+    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps).lstrip(".")
+
+
+def _inner(value: object) -> Iterable[tuple[object, object]]:
+    if isinstance(value, Mapping):
+        return value.items()
+    if isinstance(value, list | tuple | frozenset):
+        return enumerate(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return ((each.name, getattr(value, each.name)) for each in fields(value))
+    return ()
+
+
+def walk(value: object) -> Iterator[Any]:
+    """Yield data and all its parts, at any depth, each before its own; of mappings, lists and dataclasses."""
+    yield value
+    for _, part in _inner(value):
+        yield from walk(part)
+
+
+def walk_steps(value: object, steps: Steps = ()) -> Iterator[tuple[Steps, Any]]:
+    """Yield the same with the steps to each part, which begin with ``steps``."""
+    yield steps, value
+    for name, part in _inner(value):
+        yield from walk_steps(part, (*steps, name if isinstance(name, int) else str(name)))
+
+
+def rewrite(value: object, change: Callable[[Any], object]) -> Any:
+    """Return plain data with each part replaced by what ``change`` returns for it, after its own parts."""
+    if isinstance(value, Mapping):
+        value = {key: rewrite(each, change) for key, each in value.items()}
+    elif isinstance(value, list | tuple):
+        value = [rewrite(each, change) for each in value]
+    return change(value)
 
 
 def map_texts(value: object, change: Callable[[str], str]) -> Any:
     """Return plain data with each of its texts changed, keys as well."""
-    if isinstance(value, Mapping):
-        return {map_texts(key, change): map_texts(each, change) for key, each in value.items()}
-    if isinstance(value, list):
-        return [map_texts(each, change) for each in value]
-    return change(value) if isinstance(value, str) else value
+
+    def changed(part: object) -> object:
+        if isinstance(part, Mapping):
+            return {change(key) if isinstance(key, str) else key: each for key, each in part.items()}
+        return change(part) if isinstance(part, str) else part
+
+    return rewrite(value, changed)

@@ -26,7 +26,7 @@ from openstack_prep.base.fields import file_path
 from openstack_prep.base.given_file import MOST_SECRET, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.private_file import CHOOSE_FOLDER, create_once, remove_temporary, target_of
-from openstack_prep.base.raw import Values
+from openstack_prep.base.raw import Values, rewrite, walk
 from openstack_prep.base.secret_forms import HIDDEN as HIDDEN
 
 if TYPE_CHECKING:
@@ -46,11 +46,7 @@ _QUOTED = re.compile(r"""(alias|anchor|tag|handle|base \d+:) ('[^']*'|"[^"]*")""
 
 def masked(value: object) -> object:
     """Return plain data with asterisks for secrets."""
-    if isinstance(value, Mapping):
-        return {name: masked(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [masked(each) for each in value]
-    return HIDDEN if isinstance(value, Secret) else value
+    return rewrite(value, lambda part: HIDDEN if isinstance(part, Secret) else part)
 
 
 def without_values(text: str) -> str:
@@ -68,21 +64,13 @@ def join_secrets(value: object) -> Secret:
 
 
 def secrets_in(value: object) -> Iterator[Secret]:
-    """Yield the secrets in plain data."""
-    if isinstance(value, Secret):
-        yield value
-    elif isinstance(value, Mapping | list | tuple):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            yield from secrets_in(each)
+    """Yield the secrets in data, also in that of dataclasses."""
+    return (part for part in walk(value) if isinstance(part, Secret))
 
 
 def revealed_in(value: object) -> object:
     """Return plain data with the values of its secrets."""
-    if isinstance(value, Mapping):
-        return {name: revealed_in(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [revealed_in(each) for each in value]
-    return value.reveal() if isinstance(value, Secret) else value
+    return rewrite(value, lambda part: part.reveal() if isinstance(part, Secret) else part)
 
 
 class Secret:

@@ -8,9 +8,11 @@ import html
 import json
 import logging
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from contextvars import ContextVar
 from urllib.parse import quote
+
+from openstack_prep.base.raw import walk
 
 HIDDEN = "********"
 SHORTEST = 6
@@ -40,15 +42,10 @@ def _values(secret: str) -> Iterator[str]:
         yield from (part for each in parts if len(part := each.strip()) >= SHORTEST)
         return
     try:
-        waiting: list[object] = [json.loads(secret)]
+        found = json.loads(secret)
     except (ValueError, RecursionError):
         return
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str) and len(value) >= SHORTEST:
-            yield value
-        elif isinstance(value, dict | list):
-            waiting += value.values() if isinstance(value, dict) else value
+    yield from (part for part in walk(found) if isinstance(part, str) and len(part) >= SHORTEST)
 
 
 def _forms(secret: str) -> Collection[str]:
@@ -103,8 +100,4 @@ def unlogged() -> Iterator[None]:
 
 def has_url_secrets(value: object) -> bool:
     """Whether a text, or one within a value, has a URL with a login or a query."""
-    if isinstance(value, str):
-        return without_url_secrets(value) != value
-    if isinstance(value, Mapping):
-        return any(map(has_url_secrets, value.values()))
-    return isinstance(value, list | tuple) and any(map(has_url_secrets, value))
+    return any(isinstance(part, str) and without_url_secrets(part) != part for part in walk(value))

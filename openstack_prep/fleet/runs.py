@@ -24,7 +24,7 @@ from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.errors import ConfigError, LeaseHeld, Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.base.given_file import MIB, read_text
 from openstack_prep.base.private_file import make_private_folder
-from openstack_prep.base.raw import Values
+from openstack_prep.base.raw import Values, walk
 from openstack_prep.base.secret import SOURCE_NAMES
 from openstack_prep.base.state_folder import folder
 from openstack_prep.cloud import lease
@@ -280,10 +280,7 @@ def _refuse_sources(spec: Spec, order: Order, names: Collection[str]) -> None:
 
 
 def _has_source(value: object) -> bool:
-    if isinstance(value, dict):
-        is_source = len(value) == 1 and next(iter(value)) in SOURCE_NAMES
-        return is_source or any(map(_has_source, value.values()))
-    return isinstance(value, list) and any(map(_has_source, value))
+    return any(isinstance(part, dict) and len(part) == 1 and {*part} & {*SOURCE_NAMES} for part in walk(value))
 
 
 def _of_targets(mistake: Mistake, names: list[str], targets: Mapping[str, FleetTarget]) -> Mistake:

@@ -16,12 +16,10 @@ from typing import NamedTuple
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.ranges import Net
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, Steps, dotted
 from openstack_prep.kubernetes import networks, rules
 from openstack_prep.kubernetes.keys.schema import (
     Fault,
-    Steps,
-    dotted,
     find_faults,
     hide_secrets,
     load_schema,

@@ -13,18 +13,9 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from openstack_prep.base.fields import Address, File, Name, Reads, Strict, Text, cidr, matching
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, Steps, dotted
 from openstack_prep.base.secret import Secret, from_spec
-from openstack_prep.kubernetes.keys.schema import (
-    SECRET,
-    Steps,
-    dotted,
-    hide_variable,
-    is_variable,
-    load_schema,
-    map_values,
-    union,
-)
+from openstack_prep.kubernetes.keys.schema import SECRET, hide_variable, is_variable, load_schema, map_values, union
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler

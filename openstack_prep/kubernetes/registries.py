@@ -12,8 +12,9 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from openstack_prep.base.codes import Code
-from openstack_prep.kubernetes.keys.schema import Fault, Steps, find_faults, hide_in_url, load_schema, value_at
-from openstack_prep.kubernetes.rke2_rules import RENDERED, find_placeholder, is_endpoint
+from openstack_prep.base.raw import Steps
+from openstack_prep.kubernetes.keys.schema import Fault, find_faults, hide_in_url, load_schema, value_at
+from openstack_prep.kubernetes.rke2_rules import is_endpoint, placeholders
 
 PAIR = ("cert_file", "key_file")
 
@@ -26,7 +27,7 @@ def registry_faults(data: object) -> Iterator[Fault]:
         yield replace(fault, fix=f"move it to {section}") if section else fault
     if not isinstance(data, Mapping):
         return
-    yield from _placeholders(data, ())
+    yield from placeholders(data)
     if _mapping(data.get("auths")):
         fix = "move each login to configs: HOST or HOST:PORT of its registry, and below it auth"
         yield Fault(("auths",), "RKE2 ignores it, and pulls without these logins", fix)
@@ -78,11 +79,3 @@ def _is_url(text: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-
-
-def _placeholders(data: object, steps: Steps) -> Iterator[Fault]:
-    inner = data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list | tuple) else ()
-    for name, value in inner:
-        yield from _placeholders(value, (*steps, name if isinstance(name, int) else str(name)))
-    if found := find_placeholder(data, str(steps[-1]) if steps else ""):
-        yield Fault(steps, f"{found} is a placeholder, which RKE2 takes as it is", RENDERED)

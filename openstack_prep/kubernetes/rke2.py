@@ -13,15 +13,9 @@ from typing import Literal
 from openstack_prep.base import shell
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.raw import dotted
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.keys.schema import (
-    SAME_ON_SERVERS,
-    dotted,
-    hide_secrets,
-    keys_of_config,
-    load_schema,
-    sort_keys,
-)
+from openstack_prep.kubernetes.keys.schema import SAME_ON_SERVERS, hide_secrets, keys_of_config, load_schema, sort_keys
 from openstack_prep.kubernetes.model import KubernetesCluster, Node, Role
 from openstack_prep.kubernetes.networks import dns_address
 from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing_roles, node_mistakes

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.fields import GO_BOOLEANS, is_address, is_host
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, Steps, walk_steps
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.kubernetes import networks
@@ -29,7 +29,6 @@ from openstack_prep.kubernetes.keys.schema import (
     K3S_KEYS,
     SINCE,
     Fault,
-    Steps,
     find_faults,
     hide,
     hide_in_url,
@@ -175,7 +174,7 @@ def document_faults(data: object, schema: Raw, minor: int | None = None) -> Iter
         else:
             yield fault
     if isinstance(data, Mapping):
-        unfilled = list(_placeholders(data))
+        unfilled = list(placeholders(data))
         yield from unfilled
         names = {str(fault.steps[0]) for fault in unfilled}
         names |= ADDRESSES.keys() if names & ADDRESSES.keys() else set()  # they are judged together
@@ -736,17 +735,15 @@ def _default_networks(of: Raw) -> Iterator[Fault]:
                 yield Fault(steps, f"{item} is in {default}, RKE2's default of {name}", fix, Code.CLUSTER_NETWORKS)
 
 
-def _placeholders(of: Raw) -> Iterator[Fault]:
-    """Yield values that a program or a person has not filled in; RKE2 takes them as they are."""
-    for name, value in of.items():
-        texts = value if isinstance(value, list | tuple) else [value]
-        for index, given in enumerate(texts):
-            if found := find_placeholder(given, str(name)):
-                steps: Steps = (str(name), index) if texts is value else (str(name),)
-                yield Fault(steps, f"{found} is a placeholder, which RKE2 takes as it is", RENDERED)
+def placeholders(data: object, reader: str = "RKE2", within: Steps = ()) -> Iterator[Fault]:
+    """Yield values that a program or a person has not filled in; the reader takes them as they are."""
+    for steps, value in walk_steps(data, within):
+        name = next((step for step in reversed(steps) if isinstance(step, str)), "")
+        if found := _find_placeholder(value, name):
+            yield Fault(steps, f"{found} is a placeholder, which {reader} takes as it is", RENDERED)
 
 
-def find_placeholder(value: object, name: str) -> str:
+def _find_placeholder(value: object, name: str) -> str:
     """Return the placeholder in the value of a key, if it is a text of one line; empty if there is none.
 
     A secret is returned only if it is a variable in braces, and any other placeholder in its place as "the value": a
@@ -838,7 +835,7 @@ NODE_RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
 )
 SERVER_RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (_default_networks,)
 """Rules for servers alone: an agent does not know the networks."""
-RULES = (_placeholders, *NODE_RULES, *SERVER_RULES)
+RULES = (placeholders, *NODE_RULES, *SERVER_RULES)
 RELEASE_RULES: tuple[Callable[[Raw, int | None], Iterable[Fault]], ...] = (profile_names, newer_keys)
 
 

@@ -14,15 +14,14 @@ from itertools import chain
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.fields import is_address, is_host, words
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw, Values, dotted
 from openstack_prep.base.suggestion import suggest
-from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, find_faults, load_schema, value_at
+from openstack_prep.kubernetes.keys.schema import Fault, find_faults, load_schema, value_at
 from openstack_prep.kubernetes.nodes import MASTER, REQUIRED, SUBDOMAIN, label_fault, taint_fault
 from openstack_prep.kubernetes.rke2_rules import (
     DURATION,
-    RENDERED,
-    find_placeholder,
     label_faults,
+    placeholders,
     port_faults,
     s3_faults,
     taint_faults,
@@ -388,18 +387,8 @@ WITH_PLACEHOLDERS = (
 
 
 def _placeholders(document: Raw) -> Iterator[Fault]:
-    """Yield values that a program or a person has not filled in; RKE takes them as they are."""
     for path in WITH_PLACEHOLDERS:
-        for steps, value in _values_in(value_at(document, path), tuple(path.split("."))):
-            if found := find_placeholder(value, str(steps[-1])):
-                yield Fault(steps, f"{found} is a placeholder, which RKE takes as it is", RENDERED)
-
-
-def _values_in(value: object, steps: Steps) -> Iterator[tuple[Steps, object]]:
-    inner = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
-    for name, each in inner:
-        yield from _values_in(each, (*steps, name if isinstance(name, int) else str(name)))
-    yield steps, value
+        yield from placeholders(value_at(document, path), "RKE", tuple(path.split(".")))
 
 
 def _together(document: Raw, roles: Counter[str]) -> Iterator[Fault]:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw, Values, dotted, walk
 from openstack_prep.core.model import Context, Key
 from openstack_prep.core.resource import resolve
 from openstack_prep.kubernetes import rke2_rules
 from openstack_prep.kubernetes.agent_pools import AgentPool, pools_in
-from openstack_prep.kubernetes.keys.schema import dotted, load_schema
+from openstack_prep.kubernetes.keys.schema import load_schema
 from openstack_prep.kubernetes.nodes import taint_warning
 from openstack_prep.kubernetes.registries import registry_faults
 from openstack_prep.kubernetes.rke2 import NO_PODS
@@ -247,9 +247,7 @@ def _resolved(properties: Raw, declared: Raw) -> Values:
 
 def _has_functions(value: object) -> bool:
     """Whether a value has a function of Heat, which only Heat evaluates."""
-    if isinstance(value, Mapping):
-        return bool(value.keys() & FUNCTIONS) or any(map(_has_functions, value.values()))
-    return isinstance(value, list | tuple) and any(map(_has_functions, value))
+    return any(isinstance(part, Mapping) and part.keys() & FUNCTIONS for part in walk(value))
 
 
 def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Iterator[StackFault]:
@@ -323,16 +321,10 @@ def _written(value: object, parameter: str) -> Iterator[tuple[str, object]]:
 
 def _merged_parts(value: object, parameter: str) -> Iterator[Raw]:
     """Yield what a template merges with a parameter, in the order of the merge."""
-    if isinstance(value, list):
-        for each in value:
-            yield from _merged_parts(each, parameter)
-    if not isinstance(value, Mapping):
-        return
-    merged = value.get("map_merge")
-    if isinstance(merged, list) and {"get_param": parameter} in merged:
-        yield from (each for each in merged if isinstance(each, Mapping))
-    for each in value.values():
-        yield from _merged_parts(each, parameter)
+    for part in walk(value):
+        merged = part.get("map_merge") if isinstance(part, Mapping) else None
+        if isinstance(merged, list) and {"get_param": parameter} in merged:
+            yield from (each for each in merged if isinstance(each, Mapping))
 
 
 def _taken(config: Raw, values: Raw) -> Iterator[tuple[str, tuple[str, str]]]:

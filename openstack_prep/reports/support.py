@@ -7,15 +7,14 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from urllib.parse import unquote, urlsplit
 
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.raw import Values, map_texts
-from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.base.secret import HIDDEN, secrets_in
 from openstack_prep.base.secret_forms import QUERY
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
@@ -95,7 +94,7 @@ def of_cloud(cloud: Cloud) -> Values:
 
 def known_secrets(spec: Spec | None, clouds: Iterable[Cloud]) -> Iterator[str]:
     """Yield the values of secrets that were read, so that nothing else can show them; nobody is asked for more."""
-    for secret in _secrets(spec.resources if spec else ()):
+    for secret in secrets_in(spec.resources if spec else ()):
         if secret.fetched:
             yield secret.reveal()
     for cloud in clouds:
@@ -103,20 +102,6 @@ def known_secrets(spec: Spec | None, clouds: Iterable[Cloud]) -> Iterator[str]:
         yield from (str(value) for name, value in auth.items() if value and SECRET.search(name))
         if password := urlsplit(cloud.auth_url).password:
             yield from (password, unquote(password))
-
-
-def _secrets(value: object) -> Iterator[Secret]:
-    if isinstance(value, Secret):
-        yield value
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _secrets(each)
-    elif isinstance(value, tuple | list | frozenset):
-        for each in value:
-            yield from _secrets(each)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from _secrets(getattr(value, field.name))
 
 
 def written(document: Values, secrets: Iterator[str]) -> str:

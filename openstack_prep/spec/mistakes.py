@@ -8,7 +8,7 @@ from typing import Protocol
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.invalid import InvalidValue, shown
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, dotted
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.spec.schema import known_keys
 from openstack_prep.spec.substitution import Reference
@@ -77,8 +77,7 @@ def mistake(
     loc = error["loc"]
     if loc[-1:] == ("[key]",):  # pydantic's word for the key of a mapping, whose name comes before it
         loc = loc[:-1]
-    dotted = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc).lstrip(".")
-    where = f"{document.place(loc)}: {dotted}" if dotted else document.place(loc)
+    where = f"{document.place(loc)}: {dotted(loc)}" if loc else document.place(loc)
     if error["type"] == "unexpected_keyword_argument":
         keys = sorted(known((*within, *loc[:-1])))
         fix = suggest(str(loc[-1]), keys, f"choose one of {', '.join(keys)}")

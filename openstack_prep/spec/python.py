@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.raw import dotted
 from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import FromContext, Resource
 from openstack_prep.core.resource import Undeclarable
@@ -207,7 +208,7 @@ class _Plain:
         if isinstance(value, str):
             return self._text(value, where)
         if isinstance(value, Secret):
-            return self.tokens.add(value, _dotted(where))
+            return self.tokens.add(value, dotted(where))
         if is_dataclass(value) and not isinstance(value, type):
             return {each.name: self.of(getattr(value, each.name), (*where, each.name)) for each in _set_fields(value)}
         if isinstance(value, Mapping):
@@ -235,7 +236,7 @@ class _Plain:
         return str(value)
 
     def _refuse(self, where: tuple[str | int, ...], what: str) -> None:
-        place, fix = f"{self.label}: {_dotted(where)}", "use a value that YAML can express"
+        place, fix = f"{self.label}: {dotted(where)}", "use a value that YAML can express"
         self.mistakes.append(Mistake(place, what, fix, code=Code.SPEC_INVALID_VALUE))
 
 
@@ -254,7 +255,3 @@ def _set_fields(made: Any) -> list[Field[Any]]:
         if value is not default and not (type(value) is type(default) and value == default):
             found.append(each)
     return found
-
-
-def _dotted(where: Sequence[str | int]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in where).lstrip(".")

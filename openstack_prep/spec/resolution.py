@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
+from openstack_prep.base.raw import dotted, walk_steps
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.model import SEPARATOR, Context, Key, Resource
@@ -194,21 +195,6 @@ def _identity(path: str) -> object:
 def _written(resource: Resource, context: Context) -> Iterator[WrittenFile]:
     if supports(resource, WritesFiles):
         yield from resource.written_files(context)
-    for field, secret in _secrets(resource, ""):
-        if secret.path is not None and not secret.awaited:
-            yield WrittenFile(field, secret.path, GENERATED, is_only_copy=True)
-
-
-def _secrets(value: Any, place: str) -> Iterator[tuple[str, Secret]]:
-    """Yield the secrets in a resource, with their dotted paths."""
-    if isinstance(value, Secret):
-        yield place, value
-    elif is_dataclass(value) and not isinstance(value, type):
-        for each in fields(value):
-            yield from _secrets(getattr(value, each.name), f"{place}.{each.name}".lstrip("."))
-    elif isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _secrets(inner, f"{place}.{name}")
-    elif isinstance(value, tuple | list):
-        for index, inner in enumerate(value):
-            yield from _secrets(inner, f"{place}[{index}]")
+    for steps, secret in walk_steps(resource):
+        if isinstance(secret, Secret) and secret.path is not None and not secret.awaited:
+            yield WrittenFile(dotted(steps), secret.path, GENERATED, is_only_copy=True)

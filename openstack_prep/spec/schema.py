@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 from openstack_prep import extensions
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw, Values, walk
 from openstack_prep.spec import sections
 
 
@@ -145,16 +145,11 @@ def with_variables(whole: Raw) -> Values:
 
 def _items(part: Any) -> Iterator[str]:
     """Yield the names of the definitions that are items of lists."""
-    if isinstance(part, dict):
-        items = part.get("items")
-        for each in [items, *items.get("anyOf", ())] if isinstance(items, dict) else []:
-            if "$ref" in each:
-                yield each["$ref"].rpartition("/")[2]
-        for value in part.values():
-            yield from _items(value)
-    elif isinstance(part, list):
-        for value in part:
-            yield from _items(value)
+    for each in walk(part):
+        items = each.get("items") if isinstance(each, dict) else None
+        for of in [items, *items.get("anyOf", ())] if isinstance(items, dict) else []:
+            if "$ref" in of:
+                yield of["$ref"].rpartition("/")[2]
 
 
 def _opened(part: Raw, *, repeated: bool) -> Values:

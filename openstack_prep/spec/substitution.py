@@ -16,7 +16,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, dotted, rewrite, walk
 from openstack_prep.base.secret import Secret
 from openstack_prep.spec.variables import Value, VariableValues, has_type, is_name, unknown
 
@@ -75,20 +75,12 @@ MOST = 10_000
 
 def escape(data: Any) -> Any:
     """Return plain data whose texts stand for themselves in a spec: ``${`` is not the beginning of a reference."""
-    if isinstance(data, str):
-        return data.replace("${", "$${")
-    if isinstance(data, list):
-        return [escape(each) for each in data]
-    return {name: escape(value) for name, value in data.items()} if isinstance(data, dict) else data
+    return rewrite(data, lambda part: part.replace("${", "$${") if isinstance(part, str) else part)
 
 
 def has_reference_in_key(data: Any) -> bool:
     """Whether a key has the beginning of a reference, which a spec cannot express."""
-    if isinstance(data, list):
-        return any(map(has_reference_in_key, data))
-    if not isinstance(data, dict):
-        return False
-    return any("${" in str(name) or has_reference_in_key(value) for name, value in data.items())
+    return any("${" in str(name) for part in walk(data) if isinstance(part, dict) for name in part)
 
 
 def _beginning(reference: str) -> str:
@@ -306,8 +298,7 @@ class Substitution:
         self.mistakes.append(Mistake(self._place(source), what, fix, code=Code.SPEC_VARIABLE))
 
     def _place(self, source: Path) -> str:
-        dotted = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in source).lstrip(".")
-        return f"{self.document.place(source)}: {dotted}"
+        return f"{self.document.place(source)}: {dotted(source)}"
 
 
 def _without_for_each(item: Raw) -> dict[str, Any]:

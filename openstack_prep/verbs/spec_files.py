@@ -26,7 +26,7 @@ from urllib.parse import unquote, urlsplit
 from openstack_prep.base.fields import file_path
 from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.base.raw import map_texts
+from openstack_prep.base.raw import map_texts, walk_steps
 from openstack_prep.resources.heat.package import SHIPPED, Package
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.orchestration.stack import Stack
@@ -107,17 +107,13 @@ def _of_resource(resource: Resource) -> Iterator[str]:
         yield from resource.source_files()
 
 
-def _sources(document: object, name: str = "") -> Iterator[tuple[str, bool]]:
+def _sources(document: object) -> Iterator[tuple[str, bool]]:
     """Yield each ``{file: PATH}`` of a spec, and whether the file contains a secret."""
-    if isinstance(document, Mapping):
-        path = document.get("file")
-        if len(document) == 1 and isinstance(path, str) and path:
-            yield path, name != NOT_SECRET
-        for key, value in document.items():
-            yield from _sources(value, str(key))
-    elif isinstance(document, list):
-        for value in document:
-            yield from _sources(value, name)
+    for steps, part in walk_steps(document):
+        path = part.get("file") if isinstance(part, Mapping) and len(part) == 1 else None
+        if isinstance(path, str) and path:
+            names = [step for step in steps if isinstance(step, str)]
+            yield path, names[-1:] != [NOT_SECRET]
 
 
 def _of_stack(stack: Stack) -> Iterator[str]:

@@ -19,7 +19,7 @@ from typing import Any
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.ranges import Range, merged, without
-from openstack_prep.base.raw import Values
+from openstack_prep.base.raw import Values, rewrite
 from openstack_prep.base.style import first_of
 from openstack_prep.exposures.convert import decisions, proof, requests
 from openstack_prep.exposures.convert.decisions import decide
@@ -150,11 +150,7 @@ def _cilium(pools: Texts, wanted: LoadBalancerOptions) -> Built:
 
 def _renamed(value: Any) -> Any:
     """Return manifests with a name that no policy of a spec has: a cluster may have one already."""
-    if isinstance(value, dict):
-        return {key: _renamed(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_renamed(each) for each in value]
-    return POOL if value == announcement.NAME else value
+    return rewrite(value, lambda part: POOL if part == announcement.NAME else part)
 
 
 def _kube_vip(pools: Texts, wanted: LoadBalancerOptions) -> Built:

@@ -26,7 +26,7 @@ from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import MIB, folder_of, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.programs import output_of
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, dotted
 from openstack_prep.base.secret import SOURCE_NAMES
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.fleet.file.fields import Fleet, FleetFields, FleetTarget, TargetFields, adapter
@@ -292,7 +292,7 @@ class _Reading:
     def _refuse(
         self, placed: _Placed, where: Sequence[str | int], what: str, fix: str, *, code: str = Code.SPEC_CONTRADICTION
     ) -> None:
-        place = f"{placed.place(where)}: {_dotted(where)}"
+        place = f"{placed.place(where)}: {dotted(where)}"
         self.mistakes.append(Mistake(place, what, fix, code=code))
 
 
@@ -362,7 +362,3 @@ class _Placed:
                 break
             data = data[step]
         return data
-
-
-def _dotted(where: Sequence[str | int]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in where).lstrip(".")

@@ -31,7 +31,7 @@ from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.programs import output_of
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, dotted
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.style import first_of
 
@@ -198,8 +198,7 @@ class _Section:
 
     def wrong(self, key: str, what: str, fix: str = "", code: str = Code.SPEC_INVALID_VALUE) -> None:
         place = (*self.where, key)
-        shown = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in place).lstrip(".")
-        self.mistakes.append(Mistake(f"{self.document.place(place)}: {shown}", what, fix, code=code))
+        self.mistakes.append(Mistake(f"{self.document.place(place)}: {dotted(place)}", what, fix, code=code))
 
     def text(self, key: str) -> str | None:
         """Return a text; None if there is none."""

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.formats.foreign_text import shipped_yaml
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw, Steps, Values, dotted, rewrite
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.base.suggestion import suggest
 
@@ -66,7 +66,6 @@ def hide_in_url(text: str) -> str:
 # --- schema -----------------------------------------------------------------------------------
 
 
-Steps: TypeAlias = tuple[str | int, ...]
 SECRET = "writeOnly"
 """The keyword of a schema whose value is a secret."""
 
@@ -109,11 +108,6 @@ def _definitions() -> Raw:
 def union(first: Raw, second: Raw) -> Raw:
     """Return a schema with the keys of both, those of the first before the others."""
     return {**first, "properties": {**first["properties"], **second["properties"]}}
-
-
-def dotted(steps: Steps) -> str:
-    """Return a path such as ``nodes[0].role``."""
-    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps).lstrip(".")
 
 
 # --- what is wrong ------------------------------------------------------------------------
@@ -254,11 +248,10 @@ def hide_secrets(data: object, schema: Raw) -> object:
 
 
 def _hide(data: object) -> object:
-    if isinstance(data, Mapping):
-        return {name: _hide(value) for name, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_hide(value) for value in data]
-    return Secret(str(data)) if isinstance(data, str | int | float) and not isinstance(data, bool) else data
+    def hidden(part: object) -> object:
+        return Secret(str(part)) if isinstance(part, str | int | float) and not isinstance(part, bool) else part
+
+    return rewrite(data, hidden)
 
 
 def sort_keys(data: Any, schema: Raw) -> Any:

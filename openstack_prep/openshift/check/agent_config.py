@@ -18,7 +18,7 @@ from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.formats.yaml_places import Document, go_text
 from openstack_prep.base.invalid import shown
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, dotted
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.fields import OBJECT_META
@@ -84,10 +84,10 @@ def agent_config(path: Path, release: int, replicas: Mapping[str, int]) -> Itera
     if not found:  # the installer, too, decodes all before it judges
         found = [*_of_cluster(data), *_Hosts.of(data, release).findings(replicas)]
     for steps, what, fix in found:
-        where = f"{document.place(steps)}: {_dotted(steps)}"
+        where = f"{document.place(steps)}: {dotted(steps)}"
         yield documented(code="agent-config.invalid", where=where, what=what, fix=fix)
     for steps, what, why, fix in () if found else _doubtful(data, release):
-        where, warning = f"{document.place(steps)}: {_dotted(steps)}", DiagnosticStatus.WARNING
+        where, warning = f"{document.place(steps)}: {dotted(steps)}", DiagnosticStatus.WARNING
         yield Diagnostic(code="agent-config.invalid", where=where, what=what, why=why, fix=fix, status=warning)
 
 
@@ -260,7 +260,7 @@ class _Hosts:
         elif config is not None and ":" not in mac and self.release >= 18:
             yield here, f"{mac} beside a networkConfig is not written with colons", "write it as fa:16:3e:00:00:01"
         elif plain in seen:
-            yield here, f"{mac} is that of {_dotted(seen[plain])}, too", "write the address of its own port"
+            yield here, f"{mac} is that of {dotted(seen[plain])}, too", "write the address of its own port"
         seen.setdefault(plain, here)
 
     def _numbers(self, replicas: Mapping[str, int]) -> Iterator[Finding]:
@@ -295,7 +295,3 @@ def _addresses(host: object) -> list[str]:
     ]
     found = [_text(each, "ip") for addresses in lists if isinstance(addresses, list) for each in addresses]
     return [_canonical(each) for each in found if each]
-
-
-def _dotted(steps: Steps) -> str:
-    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps).lstrip(".")

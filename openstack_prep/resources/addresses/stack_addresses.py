@@ -14,7 +14,7 @@ from openstack_prep.base import ranges
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.ranges import Range
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, walk
 from openstack_prep.resources.addresses.node_addresses import OTHERS, DeclaredAddresses, Finding, HeldRange
 from openstack_prep.resources.heat.flow import PARAMETERS
 from openstack_prep.resources.heat.package import SHIPPED
@@ -93,10 +93,7 @@ def _takes_ports(name: str, value: object) -> bool:
 
 def _fields(value: object) -> Iterator[tuple[str, object]]:
     """Yield all fields of a document, at any depth."""
-    if isinstance(value, Mapping):
-        yield from value.items()
-    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ():
-        yield from _fields(each)
+    return (field for part in walk(value) if isinstance(part, Mapping) for field in part.items())
 
 
 def network_of(parameters: Raw, declared: DeclaredAddresses) -> str | None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, walk
 from openstack_prep.resources.heat.flow import (
     ATTRIBUTES,
     GROUPS,
@@ -374,11 +374,5 @@ class TemplateChanges:
 
 def references(value: object) -> Iterator[str]:
     """Yield the functions of a part of a template that a preview cannot resolve."""
-    if isinstance(value, Mapping):
-        for key, each in value.items():
-            if key in (*ATTRIBUTES, *RESOURCES, "Ref"):
-                yield key
-            yield from references(each)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from references(each)
+    functions = (*ATTRIBUTES, *RESOURCES, "Ref")
+    return (key for part in walk(value) if isinstance(part, Mapping) for key in part if key in functions)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from openstack_prep.base.formats.foreign_text import parse_yaml
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, rewrite, walk
 
 PARAMETERS = ("get_param", "Ref")
 ATTRIBUTES = ("get_attr", "Fn::GetAtt")
@@ -400,26 +400,18 @@ def _with_uses_of(switched: Collection[str], template: Raw) -> Raw:
         inner = [each for name in strings_in(condition) if name in named for each in parameters(named[name])]
         return [{"get_param": use.name} for use in found if use.by in PARAMETERS] + inner
 
-    def change(value: Any) -> Any:
-        if isinstance(value, list):
-            return [change(each) for each in value]
-        if not isinstance(value, Mapping):
-            return value
-        choice = value.get("if")
-        if len(value) == 1 and isinstance(choice, list) and choice and choice[0] in switched:
-            return {"list_concat": [*parameters(choice[0]), *map(change, choice[1:])]}
-        return {key: change(each) for key, each in value.items()}
+    def change(part: object) -> object:
+        choice = part["if"] if isinstance(part, Mapping) and part.keys() == {"if"} else None
+        if isinstance(choice, list) and choice and choice[0] in switched:
+            return {"list_concat": [*parameters(choice[0]), *choice[1:]]}
+        return part
 
-    return {**template, "resources": change(template.get("resources") or {})}
+    return {**template, "resources": rewrite(template.get("resources") or {}, change)}
 
 
 def strings_in(value: object) -> Iterator[str]:
     """Yield all strings in a document."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            yield from strings_in(each)
+    return (part for part in walk(value) if isinstance(part, str))
 
 
 SHOW = "show"

@@ -28,7 +28,7 @@ from openstack_prep.base.formats.foreign_text import refuse_large_yaml
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import MOST, read_bytes
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw, Values, walk
 from openstack_prep.base.secret_forms import has_url_secrets, without_url_secrets
 from openstack_prep.download.address import local_path, shown
 from openstack_prep.download.source import read_small
@@ -80,10 +80,8 @@ SHORTEST_PART = 4
 
 def _calls(value: object) -> Iterator[tuple[str, object]]:
     """Yield the functions in a template that make parts of a text, with their arguments."""
-    if isinstance(value, Mapping):
-        yield from ((name, value[name]) for name in (*SPLITTING, "yaql") if name in value)
-    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ():
-        yield from _calls(each)
+    mappings = (part for part in walk(value) if isinstance(part, Mapping))
+    return ((name, part[name]) for part in mappings for name in (*SPLITTING, "yaql") if name in part)
 
 
 def _split(text: str, arguments: object) -> Sequence[str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, walk_steps
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.core.text import show
@@ -93,9 +93,7 @@ def named_resources(template: Raw, given: Raw) -> Iterator[tuple[Kind, str]]:
     The template's custom constraints show it. Heat has no constraint for a list of security groups, and none for a
     volume type or flavor that may be empty, so these are the parameters that the template passes to such properties.
     """
-    passed: dict[Kind, set[str]] = {
-        kind: set(_passed(template.get("resources"), to)) for kind, to in PROPERTIES.items()
-    }
+    passed = {kind: set(_passed(template.get("resources"), to)) for kind, to in PROPERTIES.items()}
     for name, schema in (template.get("parameters") or {}).items():
         value = given.get(name, schema.get("default"))
         customs = {str(each.get("custom_constraint")) for each in schema.get("constraints") or ()}
@@ -108,16 +106,11 @@ def named_resources(template: Raw, given: Raw) -> Iterator[tuple[Kind, str]]:
                     yield kind, each
 
 
-def _passed(value: object, to: str, *, inside: bool = False) -> Iterator[str]:
+def _passed(value: object, to: str) -> Iterator[str]:
     """Yield the parameters that a part of a template passes to properties with a name."""
-    if isinstance(value, Mapping):
-        if inside and isinstance(value.get("get_param"), str):
-            yield value["get_param"]
-        for name, each in value.items():
-            yield from _passed(each, to, inside=inside or name == to)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _passed(each, to, inside=inside)
+    for steps, part in walk_steps(value):
+        if to in steps and isinstance(part, Mapping) and isinstance(part.get("get_param"), str):
+            yield part["get_param"]
 
 
 def list_violations(schema: Raw, value: object) -> Iterator[str]:

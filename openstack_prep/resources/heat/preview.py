@@ -23,7 +23,7 @@ import yaml
 
 from openstack_prep.base.errors import CloudError, NotAllowed, NotFound
 from openstack_prep.base.formats.foreign_text import parse_yaml
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw, Values, rewrite
 from openstack_prep.base.secret import Secret
 from openstack_prep.resources.heat.changes import (
     WHOLE,
@@ -268,18 +268,17 @@ def _in_file(text: object, kinds: Mapping[str, Collection[str]]) -> object:
 
 
 def _revealing(value: Any, kinds: Mapping[str, Collection[str]]) -> Any:
-    if isinstance(value, list | tuple):
-        return [_revealing(each, kinds) for each in value]
-    if not isinstance(value, Mapping):
-        return value
-    found = {name: _revealing(each, kinds) for name, each in value.items()}
-    for kind, properties in (("type", "properties"), ("Type", "Properties")):  # the latter in AWS-compatible templates
-        if isinstance(found.get(properties), Mapping) and isinstance(found.get(kind), str):
-            if found[kind] in kinds[SERVER]:
-                found[properties] = _server(found[properties])
-            elif found[kind] in kinds[VOLUME]:
-                found[properties] = _volume(found[properties])
-    return found
+    def change(part: Any) -> object:
+        found = part if isinstance(part, dict) else {}
+        for kind, properties in (("type", "properties"), ("Type", "Properties")):  # as in AWS-compatible templates
+            if isinstance(found.get(properties), Mapping) and isinstance(found.get(kind), str):
+                if found[kind] in kinds[SERVER]:
+                    found[properties] = _server(found[properties])
+                elif found[kind] in kinds[VOLUME]:
+                    found[properties] = _volume(found[properties])
+        return part
+
+    return rewrite(value, change)
 
 
 def _server(properties: Raw) -> Values:
@@ -528,11 +527,12 @@ def _with_wiped(found: list[Effect], update: Update, changes: TemplateChanges) -
 
 def _pinned(value: object, ids: Mapping[str, str]) -> object:
     """Return a part of a template with ids in the place of references."""
-    if isinstance(value, Mapping):
-        if value.keys() == {"get_resource"}:
-            return ids.get(str(value["get_resource"]), value)
-        return {name: _pinned(each, ids) for name, each in value.items()}
-    return [_pinned(each, ids) for each in value] if isinstance(value, list | tuple) else value
+
+    def change(part: Any) -> object:
+        is_reference = isinstance(part, Mapping) and part.keys() == {"get_resource"}
+        return ids.get(str(part["get_resource"]), part) if is_reference else part
+
+    return rewrite(value, change)
 
 
 def _ask_heat(update: Update) -> list[Effect]:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from openstack_prep.base.raw import dotted
 from openstack_prep.kubernetes.convert import convert
-from openstack_prep.kubernetes.keys.schema import dotted
 from openstack_prep.kubernetes.rules import FORMER, keys, needs_cri_dockerd, values, warnings
 from tests.unit.texts import Wording, contains
 

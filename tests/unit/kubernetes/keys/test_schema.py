@@ -8,17 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, Steps, dotted
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.keys.schema import (
-    Steps,
-    dotted,
-    find_faults,
-    hide_secrets,
-    load_schema,
-    merge,
-    sort_keys,
-)
+from openstack_prep.kubernetes.keys.schema import find_faults, hide_secrets, load_schema, merge, sort_keys
 from tests.unit.texts import Wording
 
 FORMS = ("server", "agent", "cluster.yml")
