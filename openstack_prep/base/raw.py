@@ -15,11 +15,27 @@ Values: TypeAlias = dict[str, Any]
 """Values by name that the caller may change: fields of a resource in terms of a spec, or a body to send."""
 Steps: TypeAlias = tuple[str | int, ...]
 """The keys and indexes that lead to a part of data."""
+_NOTHING = object()
 
 
 def dotted(steps: Sequence[str | int]) -> str:
     """Return a path such as ``nodes[0].role``."""
     return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps).lstrip(".")
+
+
+def value_at(data: Any, path: str | Sequence[str | int], default: object = None) -> Any:
+    """Return the value at a dotted path of mappings, or at steps; ``default`` when they lead nowhere."""
+    for step in path.split(".") if isinstance(path, str) else path:
+        is_item = isinstance(step, int) and isinstance(data, list | tuple) and step < len(data)
+        if not is_item and not (isinstance(data, Mapping) and step in data):
+            return default
+        data = data[step]
+    return data
+
+
+def has_value(data: object, steps: Sequence[str | int]) -> bool:
+    """Whether steps lead to a value, which may be null."""
+    return value_at(data, steps, _NOTHING) is not _NOTHING
 
 
 def _inner(value: object) -> Iterable[tuple[object, object]]:

@@ -20,7 +20,7 @@ from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml
 from openstack_prep.base.formats.yaml_places import shared_document
 from openstack_prep.base.given_file import MOST_SECRET, read_text
 from openstack_prep.base.invalid import shown
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw, Values, has_value
 from openstack_prep.base.secret import without_values
 from openstack_prep.core.model import OwnershipTag
 
@@ -210,16 +210,8 @@ class ChosenEntry:
             raise ConfigError(f"cloud {self.name!r}: {'; '.join(texts)}")
 
     def _place(self, keys: Sequence[str]) -> str:
-        path = next((path for path, part in self.parts if _has(part, keys)), self.parts[-1][0])
+        path = next((path for path, part in self.parts if has_value(part, keys)), self.parts[-1][0])
         return shared_document(path).place(("clouds", self.name, *keys))
-
-
-def _has(part: object, keys: Sequence[str]) -> bool:
-    for key in keys:
-        if not isinstance(part, dict) or key not in part:
-            return False
-        part = part[key]
-    return True
 
 
 Files = tuple[str | Path | None, Sequence[str]]

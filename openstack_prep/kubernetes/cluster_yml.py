@@ -16,17 +16,9 @@ from typing import NamedTuple
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.ranges import Net
-from openstack_prep.base.raw import Raw, Steps, dotted
+from openstack_prep.base.raw import Raw, Steps, dotted, value_at
 from openstack_prep.kubernetes import networks, rules
-from openstack_prep.kubernetes.keys.schema import (
-    Fault,
-    find_faults,
-    hide_secrets,
-    load_schema,
-    merge,
-    sort_keys,
-    value_at,
-)
+from openstack_prep.kubernetes.keys.schema import Fault, find_faults, hide_secrets, load_schema, merge, sort_keys
 from openstack_prep.kubernetes.model import KubernetesCluster, Node, Registry
 from openstack_prep.kubernetes.networks import ClusterNetworks, Taken, dns_address
 from openstack_prep.kubernetes.nodes import (

@@ -16,10 +16,10 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import OLD_BOOLEANS
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import STDIN, name_of
-from openstack_prep.base.raw import Raw, Steps, dotted
+from openstack_prep.base.raw import Raw, Steps, dotted, value_at
 from openstack_prep.kubernetes import cluster_yml, nodes, rke2_rules, rules
 from openstack_prep.kubernetes.file_forms import RANCHER, find_cluster_yml, find_objects
-from openstack_prep.kubernetes.keys.schema import Fault, load_schema, map_values, value_at
+from openstack_prep.kubernetes.keys.schema import Fault, load_schema, map_values
 from openstack_prep.kubernetes.registries import registry_faults
 from openstack_prep.resources.file_forms import refuse_other_form
 

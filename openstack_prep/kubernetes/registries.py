@@ -12,8 +12,8 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.raw import Steps
-from openstack_prep.kubernetes.keys.schema import Fault, find_faults, hide_in_url, load_schema, value_at
+from openstack_prep.base.raw import Steps, value_at
+from openstack_prep.kubernetes.keys.schema import Fault, find_faults, hide_in_url, load_schema
 from openstack_prep.kubernetes.rke2_rules import is_endpoint, placeholders
 
 PAIR = ("cert_file", "key_file")

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.fields import GO_BOOLEANS, is_address, is_host
-from openstack_prep.base.raw import Raw, Steps, walk_steps
+from openstack_prep.base.raw import Raw, Steps, value_at, walk_steps
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.kubernetes import networks
@@ -35,7 +35,6 @@ from openstack_prep.kubernetes.keys.schema import (
     load_schema,
     map_values,
     union,
-    value_at,
 )
 from openstack_prep.kubernetes.model import KubernetesCluster
 from openstack_prep.kubernetes.networks import ClusterNetworks, Taken

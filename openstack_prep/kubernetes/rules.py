@@ -14,9 +14,9 @@ from itertools import chain
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.fields import is_address, is_host, words
-from openstack_prep.base.raw import Raw, Values, dotted
+from openstack_prep.base.raw import Raw, Values, dotted, value_at
 from openstack_prep.base.suggestion import suggest
-from openstack_prep.kubernetes.keys.schema import Fault, find_faults, load_schema, value_at
+from openstack_prep.kubernetes.keys.schema import Fault, find_faults, load_schema
 from openstack_prep.kubernetes.nodes import MASTER, REQUIRED, SUBDOMAIN, label_fault, taint_fault
 from openstack_prep.kubernetes.rke2_rules import (
     DURATION,

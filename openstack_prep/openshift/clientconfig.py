@@ -15,7 +15,7 @@ from pathlib import Path
 
 from openstack_prep.base.formats import yaml_places
 from openstack_prep.base.formats.yaml_places import Document, shared_document
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw, Values, has_value
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.entries import EntryMistake, merge, odd_url, of_v3
 
@@ -84,18 +84,10 @@ class InstallerEntry:
     def place(self, *keys: str) -> str:
         """Return "file:line" of the key that counts, or of the entry if no file has the key."""
         for part in self.parts:
-            if _has(part.given, keys):
+            if has_value(part.given, keys):
                 return part.place(*keys)
         clouds = next(part for part in self.parts if part.path == self.path)
         return clouds.place(*keys)
-
-
-def _has(given: object, keys: Sequence[str]) -> bool:
-    for key in keys:
-        if not isinstance(given, dict) or key not in given:
-            return False
-        given = given[key]
-    return True
 
 
 # --- files ---------------------------------------------------------------------------------
@@ -243,7 +235,7 @@ def find_changed_texts(entry: InstallerEntry) -> Iterator[EntryMistake]:
     for level, names in TEXTS.items():
         for name in names:
             keys = (level, name) if level else (name,)
-            part = next((each for each in entry.parts if _has(each.given, keys)), None)
+            part = next((each for each in entry.parts if has_value(each.given, keys)), None)
             where = part and (part.section, part.name, *keys)
             text = shared_document(part.path).plain(where) if part and where else None
             if part is None or text is None or yaml_places.resolve_go(text) is None:

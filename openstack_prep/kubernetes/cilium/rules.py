@@ -29,14 +29,14 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml, shipped_yaml
 from openstack_prep.base.given_file import refuse_special
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.base.raw import Raw, Steps, dotted
+from openstack_prep.base.raw import Raw, Steps, dotted, value_at
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.kubernetes.cilium import settings
 from openstack_prep.kubernetes.cilium.announcement import OF_NAME, OF_NAMESPACE, WELL_KNOWN, pool_selector
 from openstack_prep.kubernetes.cilium.settings import Cilium, CiliumBGP, CiliumLoadBalancer, CiliumPool
 from openstack_prep.kubernetes.cilium.values import Member, conflicts, document, field_values, ip_version
-from openstack_prep.kubernetes.keys.schema import Fault, hide, validator_class, value_at
+from openstack_prep.kubernetes.keys.schema import Fault, hide, validator_class
 from openstack_prep.kubernetes.metallb import MetalLB, MetalLBPool
 from openstack_prep.kubernetes.model import LABEL
 from openstack_prep.kubernetes.networks import split

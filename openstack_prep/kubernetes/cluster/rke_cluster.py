@@ -17,7 +17,7 @@ from typing import Any
 
 from openstack_prep.base import shell
 from openstack_prep.base.errors import Loss, Mistake, SpecError
-from openstack_prep.base.raw import Values
+from openstack_prep.base.raw import Values, value_at
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
@@ -26,7 +26,6 @@ from openstack_prep.kubernetes import cilium, cluster_yml, rke2
 from openstack_prep.kubernetes.cluster import pool_addresses, rke_files, rke_parameters, rke_upgrade
 from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, all_members, member, mistakes, warnings
 from openstack_prep.kubernetes.cluster.rke_related import NETWORKS, RelatedResources, RkeFields
-from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.kubernetes.networks import Taken
 from openstack_prep.kubernetes.nodes import groups
 from openstack_prep.resources.files.marked_files import MarkedFiles, documents

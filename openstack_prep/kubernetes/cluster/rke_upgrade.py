@@ -18,11 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw, Values, value_at
 from openstack_prep.kubernetes import agent_pools
 from openstack_prep.kubernetes.cluster import rke_parameters
 from openstack_prep.kubernetes.cluster.rke_related import RkeFields
-from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.kubernetes.versions import minor_of
 from openstack_prep.resources.files.marked_files import documents as read_documents
 from openstack_prep.resources.heat.flow import TRUTH

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from openstack_prep.base.raw import Values
+from openstack_prep.base.raw import Values, value_at
 from openstack_prep.kubernetes.convert.outcome import Draft, Handler, into, lost
-from openstack_prep.kubernetes.keys.schema import value_at
 
 NGINX, COREDNS, METRICS = "rke2-ingress-nginx", "rke2-coredns", "rke2-metrics-server"
 CLASS = "ingress.default_ingress_class"

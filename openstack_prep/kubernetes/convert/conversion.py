@@ -16,7 +16,7 @@ from typing import Any, cast
 from openstack_prep.base import shell
 from openstack_prep.base.fields import is_address, words
 from openstack_prep.base.formats.yaml_text import dump
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw, Values, value_at
 from openstack_prep.base.secret import HIDDEN, Secret, masked, secrets_in
 from openstack_prep.kubernetes import rke2, rke2_rules
 from openstack_prep.kubernetes.convert import chart_keys, service_keys
@@ -39,7 +39,7 @@ from openstack_prep.kubernetes.convert.outcome import (
     Handler,
 )
 from openstack_prep.kubernetes.convert.service_keys import NODE, included
-from openstack_prep.kubernetes.keys.schema import SINCE, hide_in_url, value_at
+from openstack_prep.kubernetes.keys.schema import SINCE, hide_in_url
 from openstack_prep.kubernetes.model import KubernetesCluster, Node, Registry, Role
 from openstack_prep.kubernetes.rke2 import is_server
 from openstack_prep.kubernetes.versions import TargetRelease, target

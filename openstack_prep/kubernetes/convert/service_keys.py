@@ -19,9 +19,10 @@ from typing import Any
 
 from openstack_prep.base import shell
 from openstack_prep.base.fields import is_address, words
+from openstack_prep.base.raw import value_at
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.convert.outcome import ENABLED, FOLDER, Draft, Handler, lost, to
-from openstack_prep.kubernetes.keys.schema import hide_in_url, hide_variable, value_at
+from openstack_prep.kubernetes.keys.schema import hide_in_url, hide_variable
 
 # --- service ----------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.formats.foreign_text import shipped_yaml
-from openstack_prep.base.raw import Raw, Steps, Values, dotted, rewrite
+from openstack_prep.base.raw import Raw, Steps, Values, dotted, rewrite, value_at
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.base.suggestion import suggest
 
@@ -172,14 +172,14 @@ def _move(steps: Steps, name: str, data: object, schema: Raw) -> str:
     the parent, a child or a sibling, to accept the value, and to have none yet.  A text fits in too many places, so
     the mapping has to be there, too.
     """
-    value = _at(data, (*steps, name))
+    value = value_at(data, (*steps, name))
     near = {each for each in _places(name, schema) if each and _distance(steps, each) <= 2}
     if not isinstance(value, Mapping):
-        near = {each for each in near if isinstance(_at(data, each), Mapping)}
+        near = {each for each in near if isinstance(value_at(data, each), Mapping)}
     fitting = [
         each
         for each in near
-        if _at(data, (*each, name)) is None and not any(find_faults({name: value}, _schema_at(schema, each)))
+        if value_at(data, (*each, name)) is None and not any(find_faults({name: value}, _schema_at(schema, each)))
     ]
     return f"move it to {dotted(fitting[0])}" if len(near) == len(fitting) == 1 else ""
 
@@ -188,16 +188,6 @@ def _distance(one: Steps, other: Steps) -> int:
     """Return how many mappings up and down lead from a place to another."""
     shared = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return len(one) + len(other) - 2 * shared
-
-
-def _at(data: Any, steps: Steps) -> object:
-    """Return the value at a path; None when the path leads nowhere."""
-    for step in steps:
-        if isinstance(step, int):
-            data = data[step] if isinstance(data, list | tuple) and step < len(data) else None
-        else:
-            data = data.get(step) if isinstance(data, Mapping) else None
-    return data
 
 
 def _schema_at(schema: Raw, steps: Steps) -> Raw:
@@ -271,13 +261,6 @@ def merge(first: Raw, second: Raw) -> Values:
         if isinstance(first[name], Mapping) and isinstance(second[name], Mapping):
             merged[name] = merge(first[name], second[name])
     return merged
-
-
-def value_at(data: Any, path: str) -> Any:
-    """Return the value at a dotted path of mappings; None when the path leads nowhere."""
-    for name in path.split("."):
-        data = data.get(name) if isinstance(data, Mapping) else None
-    return data
 
 
 # --- rke2 -------------------------------------------------------------------------------------

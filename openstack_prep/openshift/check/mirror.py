@@ -41,6 +41,7 @@ from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.formats.foreign_text import parse_yaml_documents
 from openstack_prep.base.given_file import read_text
+from openstack_prep.base.raw import value_at
 from openstack_prep.base.secret import Secret
 from openstack_prep.download.installer_program import release_image_of
 from openstack_prep.openshift.check.context import CheckContext
@@ -123,9 +124,7 @@ def _mirror(entry: object) -> Mirror | None:
 
 def _at(document: Mapping[str, Any], *path: str) -> list[Any]:
     """Return the list at a path; an empty one if there is none."""
-    found: Any = document
-    for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
+    found = value_at(document, path)
     return found if isinstance(found, list) else []
 
 

@@ -18,9 +18,9 @@ from openstack_prep.base.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.deletion_loss import Deletion, Finding
+from openstack_prep.core.deletion_loss import Deletion
 from openstack_prep.core.model import Context, FromContext, Key, Observed, Resource
-from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.row import HasCascades
 from openstack_prep.resources.identity.in_project import InProject, InstallerInput
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
@@ -58,7 +58,7 @@ class FloatingIPNeighbours(FromContext):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloatingIP(AsksForAddresses, NetworkResource[FloatingIPRecord]):
+class FloatingIP(HasCascades, AsksForAddresses, NetworkResource[FloatingIPRecord]):
     """An address on an external network that belongs to the project.
 
     With ``address``, exactly that address, which is adopted if the project already has it; otherwise the next free one.
@@ -178,10 +178,6 @@ class FloatingIP(AsksForAddresses, NetworkResource[FloatingIPRecord]):
 
     def use(self, run: CloudRun, record: FloatingIPRecord) -> Use:
         return of_floating_ip(record)
-
-    @classmethod
-    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(run, deletions, going)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield that it is attached to a port that is kept, unless the plan deletes the attachment first."""

@@ -237,6 +237,14 @@ def find_losses(
     return iter(found)
 
 
+class HasCascades:
+    """Base of kinds whose deletion takes from others what their table says."""
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
+        return find_losses(run, deletions, going)
+
+
 def sees_everything(run: CloudRun) -> bool:
     """Whether the services show the connection what belongs to other projects.
 

@@ -14,12 +14,11 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Count, Name
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Context, Observed, Resource
 from openstack_prep.core.resource import Untagged
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
-from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.row import HasCascades
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.lists.nova_records import (
@@ -36,7 +35,7 @@ Policy = Literal["affinity", "anti-affinity", "soft-affinity", "soft-anti-affini
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerGroup(ByProjectUser, Untagged):
+class ServerGroup(HasCascades, ByProjectUser, Untagged):
     """A server group. It cannot have an ownership tag: the only group with the name is managed if its project is."""
 
     kind: ClassVar[str] = "server_group"
@@ -113,10 +112,6 @@ class ServerGroup(ByProjectUser, Untagged):
         if sum(group.name == self.name for group in listed) > 1:
             settle(self.key, made.id, lambda: self._choose(run, look()), lambda mine: self.delete(run, mine))
         return self._observed(run, made)
-
-    @classmethod
-    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(run, deletions, going)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         cloud = run.find_tenant(self.owner) or run.admin

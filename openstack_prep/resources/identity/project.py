@@ -26,11 +26,10 @@ from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.answers import objects
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import COPIED, Adoptable, Change, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.resource import OnePerSpec, Undeclarable
 from openstack_prep.core.run import query
-from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.row import HasCascades
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.lists.queries import project_name as project_name
 
@@ -197,7 +196,7 @@ OWN_TAGS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Project(Adoptable[CloudRun], OnePerSpec):
+class Project(HasCascades, Adoptable[CloudRun], OnePerSpec):
     """A project (tenant) and its domain.
 
     The ownership tag is a tag of the project. Others share these tags: declared tags are ensured, all others are left
@@ -357,10 +356,6 @@ class Project(Adoptable[CloudRun], OnePerSpec):
             if child["id"] not in going:  # keystone 30.0.0, resource/core.py, _delete_project: 403
                 what = f"project {child['name']} ({child['id']}) is below it, so Keystone refuses to delete it"
                 yield Mistake.about(self.key, what, "delete that project first", code=Code.STILL_USED)
-
-    @classmethod
-    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(run, deletions, going)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         """Delete it, then its ``default`` security group, which Neutron would leave behind.

@@ -23,11 +23,10 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
-from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Coherent, Key, Observed, Resource
 from openstack_prep.core.resource import Undeclarable
 from openstack_prep.core.run import fact, query
-from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.row import HasCascades
 from openstack_prep.resources.identity.in_project import InProject, access
 from openstack_prep.resources.identity.project import (
     DEFAULT_DOMAIN,
@@ -154,7 +153,7 @@ class AssignmentPath:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoleAssignment(InProject, Coherent):
+class RoleAssignment(HasCascades, InProject, Coherent):
     """One role of one user or group, in a project or a domain. Managed if the user or the project is.
 
     ``--prune`` removes only roles that the spec has given: tags of the project record those of its own users there.
@@ -312,10 +311,6 @@ class RoleAssignment(InProject, Coherent):
             else:
                 if not recorded:
                     run.note(self.key, "--prune will not remove it, because the project has too many tags to record it")
-
-    @classmethod
-    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(run, deletions, going)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         ids = self._ids(run)

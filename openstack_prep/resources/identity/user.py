@@ -16,7 +16,6 @@ from openstack_prep.base.fields import KeystoneName, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
-from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import (
     COPIED,
     DIFFERS,
@@ -29,7 +28,7 @@ from openstack_prep.core.model import (
     Resource,
 )
 from openstack_prep.core.resource import InEachProject
-from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.row import HasCascades
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named, names_in_domain
 from openstack_prep.resources.lists import queries
@@ -41,7 +40,7 @@ REVOKED_FOR = 1.1  # seconds: a new password revokes all tokens of the same seco
 
 
 @dataclass(frozen=True, kw_only=True)
-class User(Adoptable[CloudRun], InEachProject):
+class User(HasCascades, Adoptable[CloudRun], InEachProject):
     """A user in Keystone's own database; resources can only refer to users of LDAP or a federation.
 
     Keystone never reports a password, so the run logs in once to see whether it is correct. The password of a disabled
@@ -215,10 +214,6 @@ class User(Adoptable[CloudRun], InEachProject):
             what = f"the cloud in use, {run.admin.name}, logs in as this user, so destroy cannot delete it"
             fix = "run destroy with another user's entry of clouds.yaml (--os-cloud or OS_CLOUD)"
             yield Mistake.about(self.key, what, fix, code=Code.OWN_CONNECTION)
-
-    @classmethod
-    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(run, deletions, going)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         run.admin.identity.delete(f"/users/{observed.id}")

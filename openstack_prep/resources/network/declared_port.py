@@ -21,11 +21,10 @@ from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, ResourceFa
 from openstack_prep.base.fields import Mac, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.resource import BareReference
 from openstack_prep.core.run import query
-from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.row import HasCascades
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import AddressPair, NetworkRecord, PortRecord
@@ -133,7 +132,7 @@ class PortNeighbours(FromContext):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Port(NetworkResource[PortRecord]):
+class Port(HasCascades, NetworkResource[PortRecord]):
     """A port of the project that belongs to no server yet, such as one that reserves a virtual address.
 
     Neutron allows several ports with the same name; the ownership tag tells which one the spec manages. Destroy deletes
@@ -442,10 +441,6 @@ class Port(NetworkResource[PortRecord]):
             if port.id not in twins and address in (each.ip_address for each in port.fixed_ips):
                 what = f"{address} is used by {shown(port)} ({port.device_owner or 'no device'})"
                 yield self.mistake(what, "choose another address, or delete that port")
-
-    @classmethod
-    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(run, deletions, going)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for user in blockers_of_port(run, observed.record_as(PortRecord), going):

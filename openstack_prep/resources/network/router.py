@@ -16,9 +16,8 @@ from openstack_prep.base.errors import Mistake, NotFound, NotUnique
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, Resource
-from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.row import HasCascades
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import INTERFACES, FixedIP, Route, RouterRecord, SubnetRecord
 from openstack_prep.resources.network import external_addresses
@@ -104,7 +103,7 @@ class RouterNeighbours(FromContext):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Router(AsksForAddresses, NetworkResource[RouterRecord]):
+class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
     """A router of the project.
 
     Declared interfaces are ensured; interfaces that others added are kept, and prevent destroy from deleting the
@@ -407,10 +406,6 @@ class Router(AsksForAddresses, NetworkResource[RouterRecord]):
             seen = self._with_routes(cloud, observed, before.routes) if missing else before
             self.put(run, replace(observed, record=seen), {"routes": routes})
         return replace(observed, values={**observed.values, **self.desired()})
-
-    @classmethod
-    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(run, deletions, going)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         foreign = interfaces_of(run, observed.id) - self._own(run, observed) - going

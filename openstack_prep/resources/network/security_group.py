@@ -16,9 +16,8 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud import lease
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Coherent, Context, Key, Observed, OwnershipTag, Resource
-from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.row import HasCascades
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleRecord
 from openstack_prep.resources.lists.rule_owners import SharedRules, has_any_of, left_records, owners_of
@@ -33,7 +32,7 @@ OF_NEW = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecurityGroup(NetworkResource[GroupRecord], Coherent):
+class SecurityGroup(HasCascades, NetworkResource[GroupRecord], Coherent):
     """A security group of the project, which may be its "default" group, and its rules.
 
     Rules of this spec that are no longer declared are deleted, unless another spec declares them, too. Rules of others,
@@ -80,10 +79,6 @@ class SecurityGroup(NetworkResource[GroupRecord], Coherent):
 
     def is_ours(self, run: CloudRun, record: GroupRecord) -> bool:
         return self.can_be_managed and super().is_ours(run, record)
-
-    @classmethod
-    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(run, deletions, going)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for user in blockers_of_group(run, observed.record_as(GroupRecord), going):

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw, Values, value_at
 from openstack_prep.kubernetes import reading
 from openstack_prep.kubernetes.convert import Conversion, convert
 from openstack_prep.kubernetes.convert.conversion import HANDLERS
-from openstack_prep.kubernetes.keys.schema import load_schema, value_at
+from openstack_prep.kubernetes.keys.schema import load_schema
 from openstack_prep.kubernetes.rke2_rules import document_faults
 
 FULL = """\
