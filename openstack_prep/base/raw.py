@@ -6,8 +6,10 @@ The reader of an answer creates a record from it as soon as possible; from then 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from typing import Any, TypeAlias
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, TypeAlias, TypeVar, cast
+
+T = TypeVar("T")
 
 Raw: TypeAlias = Mapping[str, Any]
 """An object of JSON or YAML, which must not be changed."""
@@ -36,6 +38,20 @@ def value_at(data: Any, path: str | Sequence[str | int], default: object = None)
 def has_value(data: object, steps: Sequence[str | int]) -> bool:
     """Whether steps lead to a value, which may be null."""
     return value_at(data, steps, _NOTHING) is not _NOTHING
+
+
+def record_of(kind: type[T], raw: Raw, **others: Any) -> T:
+    """Return a record of the fields that an API names alike, and of ``others``; raises KeyError.
+
+    A field with a default has that if the API leaves it out, or reports null. Lists become tuples.
+    """
+    values = dict(others)
+    for each in fields(cast(Any, kind)):
+        needed = each.default is MISSING and each.default_factory is MISSING
+        if each.name not in others and (needed or raw.get(each.name) is not None):
+            value = raw[each.name]
+            values[each.name] = tuple(value) if isinstance(value, list) else value
+    return kind(**values)
 
 
 def _inner(value: object) -> Iterable[tuple[object, object]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, record_of
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -25,13 +25,7 @@ class LoadBalancerRecord:
 
     @classmethod
     def read(cls, raw: Raw) -> LoadBalancerRecord:
-        return cls(
-            id=raw["id"],
-            name=raw.get("name") or "",
-            description=raw.get("description") or "",
-            tags=tuple(raw.get("tags") or ()),
-            vip_port_id=raw.get("vip_port_id"),
-        )
+        return record_of(cls, raw)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +33,7 @@ class MemberRecord:
     """An end of the traffic that a pool of a load balancer distributes."""
 
     address: str
-    subnet_id: str | None
+    subnet_id: str | None = None
     """Id of its subnet; a member without one may be in any."""
 
 
@@ -52,8 +46,4 @@ def list_members(cloud: Cloud, load_balancer: str) -> list[MemberRecord]:
     """Return the members of all pools of a load balancer; raises CloudError."""
     pools = cloud.load_balancer.list("/lbaas/pools", "pools", loadbalancer_id=load_balancer)
     found = (cloud.load_balancer.list(f"/lbaas/pools/{each['id']}/members", "members") for each in pools)
-    return [
-        MemberRecord(address=member["address"], subnet_id=member.get("subnet_id"))
-        for of_pool in found
-        for member in of_pool
-    ]
+    return [record_of(MemberRecord, member) for of_pool in found for member in of_pool]

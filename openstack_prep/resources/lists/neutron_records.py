@@ -9,19 +9,17 @@ the fields with a default of None) may be missing; so may those that a request w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from openstack_prep.base.fields import Address, Cidr
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw, record_of
 from openstack_prep.core.run import IDS_PER_REQUEST
 
 if TYPE_CHECKING:
     from openstack_prep.base.ranges import Ip, Net
     from openstack_prep.cloud.service import Service
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,27 +49,7 @@ class NeutronRecord:
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        return _record(cls, raw)
-
-
-def _record(kind: type[T], raw: Raw, **others: Any) -> T:
-    """Return a record of the fields that the API names alike, and of ``others``; raises KeyError."""
-    common = _common(raw) if issubclass(kind, NeutronRecord) else {}
-    same = (field for field in fields(cast(Any, kind)) if field.name not in common.keys() | others.keys())
-    values = {field.name: raw[field.name] for field in same if field.default is MISSING or field.name in raw}
-    return kind(**common, **values, **others)
-
-
-def _common(raw: Raw) -> Values:
-    return {
-        "id": raw["id"],
-        "name": raw.get("name") or "",
-        "project_id": raw.get("project_id") or "",
-        "description": raw.get("description") or "",
-        "tags": tuple(raw.get("tags") or ()),
-        "revision_number": raw.get("revision_number", 0),
-        "created_at": raw.get("created_at") or "",
-    }
+        return record_of(cls, raw)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,14 +70,13 @@ class NetworkRecord(NeutronRecord):
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        return _record(
+        return record_of(
             cls,
             raw,
             external=raw.get("router:external"),
             provider_network_type=raw.get("provider:network_type"),
             provider_physical_network=raw.get("provider:physical_network"),
             provider_segmentation_id=raw.get("provider:segmentation_id"),
-            subnets=tuple(raw.get("subnets") or ()),
         )
 
 
@@ -132,11 +109,10 @@ class SubnetRecord(NeutronRecord):
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        return _record(
+        return record_of(
             cls,
             raw,
             allocation_pools=tuple(f"{each['start']}-{each['end']}" for each in raw["allocation_pools"]),
-            dns_nameservers=tuple(raw["dns_nameservers"]),
             host_routes=tuple(Route(**route) for route in raw["host_routes"]),
         )
 
@@ -159,7 +135,7 @@ class RouterRecord(NeutronRecord):
     @classmethod
     def read(cls, raw: Raw) -> Self:
         gateway = raw["external_gateway_info"] or {}
-        return _record(
+        return record_of(
             cls,
             raw,
             gateway_network_id=gateway.get("network_id"),
@@ -187,7 +163,7 @@ class RuleRecord:
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        return _record(cls, raw, description=raw.get("description") or "")
+        return record_of(cls, raw)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +176,7 @@ class GroupRecord(NeutronRecord):
     @classmethod
     def read(cls, raw: Raw) -> Self:
         rules = tuple(map(RuleRecord.read, raw["security_group_rules"]))
-        return _record(cls, raw, security_group_rules=rules)
+        return record_of(cls, raw, security_group_rules=rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,7 +240,7 @@ class FloatingIPRecord(NeutronRecord):
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        return _record(
+        return record_of(
             cls,
             raw,
             address=raw["floating_ip_address"],
@@ -319,7 +295,7 @@ class AddressHolder(NeutronRecord):
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        return _record(cls, raw, fixed_ips=_fixed_ips(raw))
+        return record_of(cls, raw, fixed_ips=_fixed_ips(raw))
 
 
 def _fixed_ips(raw: Raw) -> tuple[FixedIP, ...]:
@@ -357,7 +333,7 @@ class PortRecord(AddressHolder):
             AddressPair(ip_address=each["ip_address"], mac_address=each.get("mac_address", own).lower())
             for each in raw.get("allowed_address_pairs") or ()
         )
-        return _record(
+        return record_of(
             cls,
             raw,
             mac_address=own,
@@ -374,10 +350,6 @@ class AddressGroupRecord(NeutronRecord):
     collection: ClassVar[str] = "address-groups"
 
     addresses: tuple[str, ...]
-
-    @classmethod
-    def read(cls, raw: Raw) -> Self:
-        return _record(cls, raw, addresses=tuple(raw["addresses"]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -406,7 +378,7 @@ class TrunkRecord(NeutronRecord):
             Subport(port_id=each["port_id"], parent_id=parent, vlan=each["segmentation_id"])
             for each in raw["sub_ports"]
         )
-        return _record(cls, raw, sub_ports=tuple(subports))
+        return record_of(cls, raw, sub_ports=tuple(subports))
 
 
 # --- lists ------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, record_of
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -36,18 +36,13 @@ def name_fault(name: str) -> tuple[str, str] | None:
 @dataclass(frozen=True, kw_only=True)
 class ServerRecord:
     id: str
-    name: str
-    status: str
-    metadata: Mapping[str, str]
+    name: str = ""
+    status: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, raw: Raw) -> ServerRecord:
-        return cls(
-            id=raw["id"],
-            name=raw.get("name") or "",
-            status=raw.get("status") or "",
-            metadata=raw.get("metadata") or {},
-        )
+        return record_of(cls, raw)
 
 
 def list_servers(cloud: Cloud, **query: Any) -> list[ServerRecord]:
@@ -67,14 +62,8 @@ class ServerGroupRecord:
 
     @classmethod
     def read(cls, raw: Raw) -> ServerGroupRecord:
-        return cls(
-            id=raw["id"],
-            name=raw["name"],
-            project_id=raw["project_id"],
-            policy=raw["policy"],
-            max_server_per_host=raw["rules"].get("max_server_per_host"),
-            server_ids=tuple(raw.get("members") or ()),
-        )
+        most = raw["rules"].get("max_server_per_host")
+        return record_of(cls, raw, max_server_per_host=most, server_ids=tuple(raw.get("members") or ()))
 
 
 def list_server_groups(cloud: Cloud) -> list[ServerGroupRecord]:
@@ -122,14 +111,8 @@ class FlavorRecord:
 
     @classmethod
     def read(cls, raw: Raw) -> FlavorRecord:
-        own = {name: raw[theirs] for name, theirs in FLAVOR_FIELDS.items() if raw.get(theirs) not in (None, "")}
-        return cls(
-            name=raw["name"],
-            id=raw["id"],
-            **own,  # Nova reports "" for no swap
-            description=raw.get("description"),
-            extra_specs=raw.get("extra_specs") or {},
-        )
+        own = {name: raw.get(theirs) for name, theirs in FLAVOR_FIELDS.items()}
+        return record_of(cls, {**raw, **own, "swap": own["swap"] or None})  # Nova reports "" for no swap
 
 
 def list_flavors(cloud: Cloud, **query: Any) -> list[FlavorRecord]:

@@ -6,10 +6,10 @@ Source: Block Storage API v3, "List accessible volumes with details", "List snap
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, record_of
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class VolumeRecord:
     id: str
     name: str = ""
-    metadata: Mapping[str, str]
+    metadata: Mapping[str, str] = field(default_factory=dict)
     servers: tuple[str, ...] = ()
     """Ids of the servers that it is attached to."""
 
@@ -33,22 +33,20 @@ class VolumeRecord:
 
     @classmethod
     def read(cls, raw: Raw) -> VolumeRecord:
-        servers = tuple(each["server_id"] for each in raw.get("attachments") or ())
-        return cls(id=raw["id"], name=raw.get("name") or "", metadata=raw.get("metadata") or {}, servers=servers)
+        return record_of(cls, raw, servers=tuple(each["server_id"] for each in raw.get("attachments") or ()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotRecord:
     id: str
     name: str = ""
-    metadata: Mapping[str, str]
+    metadata: Mapping[str, str] = field(default_factory=dict)
     volume_id: str
     """Id of the volume that it was created from."""
 
     @classmethod
     def read(cls, raw: Raw) -> SnapshotRecord:
-        metadata = raw.get("metadata") or {}
-        return cls(id=raw["id"], name=raw.get("name") or "", metadata=metadata, volume_id=raw["volume_id"])
+        return record_of(cls, raw)
 
 
 def list_volumes(cloud: Cloud) -> list[VolumeRecord]:
