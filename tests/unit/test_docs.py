@@ -150,6 +150,12 @@ def test_links_lead_to_files_and_headings() -> None:
     assert [link for name in (*PAGES, *NEWS) for link in broken_links(name)] == []
 
 
+def test_the_summary_of_the_next_release_is_read_in_two_minutes() -> None:
+    summaries = [page for page in NEWS.values() if page.name.split(".")[1] == "summary"]
+    assert all(len(page.read_text().split()) <= 400 for page in summaries)
+    assert len(summaries) <= 1
+
+
 def test_pages_and_headings_that_the_package_names_exist() -> None:
     """Such as in messages, and at the head of files that a command writes."""
     named: set[tuple[str, str]] = set()
