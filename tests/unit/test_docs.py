@@ -26,7 +26,7 @@ NEWS = {page.relative_to(ROOT): page for page in ROOT.glob("newsfragments/*.md")
 """Parts of the next CHANGELOG.md; their links begin in its folder."""
 CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
-NEWS_NAME = re.compile(r"[0-9]+\.(feature|bugfix|doc|removal|misc)(\.[1-9][0-9]*)?\.md")
+NEWS_NAME = re.compile(r"[0-9]+\.(summary|feature|bugfix)(\.[1-9][0-9]*)?\.md")
 """Towncrier takes a counter that is no number for 0, and refuses two files with one (towncrier 26.9.0, _builder.py)."""
 
 
