@@ -19,6 +19,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.model import Action, Key, Step
+from openstack_prep.core.observation import UPDATING
 from openstack_prep.core.resource import NeedsQuota, supports
 from openstack_prep.core.twin import Twin
 from openstack_prep.resources.compute import quota_stores
@@ -66,7 +67,7 @@ def _needs(run: CloudRun, plan: Plan) -> dict[Place, Needs]:
     for step in plan.pending:
         resource = step.resource
         is_new = step.action is Action.CREATE
-        if not (is_new or step.action is Action.UPDATE) or isinstance(resource, Twin):
+        if not (is_new or step.action in UPDATING) or isinstance(resource, Twin):
             continue
         if isinstance(resource, InProject) and supports(resource, NeedsQuota):
             for name, number in resource.quota_need(run, None if is_new else step.changes).items():

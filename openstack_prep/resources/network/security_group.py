@@ -21,7 +21,7 @@ from openstack_prep.resources.cascades.row import HasCascades
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleRecord
 from openstack_prep.resources.lists.rule_owners import SharedRules, has_any_of, left_records, owners_of
-from openstack_prep.resources.network.neutron import LONGEST, NetworkResource, added
+from openstack_prep.resources.network.neutron import LONGEST, NetworkResource
 from openstack_prep.resources.network.security_group_rule import SELF, SecurityGroupRule, declared_rule, in_words
 from openstack_prep.resources.network.uses import Use, blockers_of_group, of_group
 
@@ -184,8 +184,13 @@ class SecurityGroupRules(ByProjectUser):
         return {"rules": frozenset(self._declared())}
 
     def quota_need(self, run: CloudRun, changes: Sequence[Change] | None) -> Mapping[str, int]:
-        of_new = len(self._declared().keys() - OF_NEW)
-        return {"security_group_rules": of_new if changes is None else added(self, "rules", changes)}
+        """Return how many rules are created: those of a new group beyond its own, or those that a group does not have.
+
+        A rule that the group has by another spec is joined, and needs no quota.
+        """
+        group = None if changes is None else run.look(self.group)
+        present = self._present(group.record_as(GroupRecord), self._remote_names(run)) if group else OF_NEW
+        return {"security_group_rules": len(self._declared().keys() - present)}
 
     def _declared(self) -> dict[str, SecurityGroupRule]:
         return {in_words(rule.record(), self.remote_of(rule)): rule for rule in self.rules}
