@@ -195,6 +195,8 @@ def mac(value: object) -> object:
         return value
     if not re.fullmatch("([0-9a-f]{2}:){5}[0-9a-f]{2}", value.lower()):
         raise InvalidValue("is not a MAC address", "use one such as fa:16:3e:00:00:01")
+    if value.lower() in ("00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff"):
+        raise InvalidValue("is not the MAC address of any interface", "use one such as fa:16:3e:00:00:01")
     return value.lower()
 
 

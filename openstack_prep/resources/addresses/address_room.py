@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from openstack_prep.base.ranges import Ip, Net, Range
 from openstack_prep.resources.lists.neutron_records import SubnetRecord
-from openstack_prep.resources.network.subnet import COMPUTED, Subnet, default_gateway
+from openstack_prep.resources.network.subnet import COMPUTED, Subnet, gateway_of, pools_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Room:
         if not cidr:
             return None
         network = ipaddress.ip_network(cidr)
-        gateway = _gateway(network, record, declared)
+        gateway = gateway_of(network, record, declared)
         mode = record.ipv6_address_mode if record else declared and declared.ipv6_address_mode
         return cls(
             id=record.id if record else None,
@@ -45,7 +45,7 @@ class Room:
             name=name,
             cidr=network,
             gateway=gateway,
-            pools=tuple(_pools(network, gateway, record, declared)),
+            pools=tuple(pools_of(network, gateway, record, declared)),
             computed=mode in COMPUTED,
             is_default_gateway=record is None and declared is not None and declared.gateway_ip is None,
         )
@@ -104,23 +104,3 @@ class Room:
                 yield self.cidr[0], "the network's own address", fix
             if self.cidr.version == 4:
                 yield self.cidr[-1], "the broadcast address", fix
-
-
-def _gateway(network: Net, record: SubnetRecord | None, declared: Subnet | None) -> Ip | None:
-    given = declared.gateway_ip if declared else None
-    if given is None:
-        given = record.gateway_ip if record else str(default_gateway(network))
-    return ipaddress.ip_address(given) if given else None
-
-
-def _pools(network: Net, gateway: Ip | None, record: SubnetRecord | None, declared: Subnet | None) -> Sequence[Range]:
-    if declared and declared.allocation_pools is not None:
-        return [Range.read(each) for each in declared.allocation_pools]
-    if record:
-        return list(map(Range.read, record.allocation_pools))
-    # Neutron's default: all addresses except the gateway and the reserved ones
-    first, last = int(network[0]) + 1, int(network[-1]) - (network.version == 4)
-    inside = gateway is not None and gateway in network
-    parts = [(first, int(gateway) - 1), (int(gateway) + 1, last)] if gateway and inside else [(first, last)]
-    make = type(network[0])
-    return [Range(make(start), make(end)) for start, end in parts if start <= end]

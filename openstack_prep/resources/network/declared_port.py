@@ -9,7 +9,7 @@ else that reads ports does so with ``port``.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -19,6 +19,7 @@ from openstack_prep.base import multicast
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, ResourceFailed, SpecError
 from openstack_prep.base.fields import Mac, Name
+from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, OwnershipTag, Resource
@@ -27,7 +28,7 @@ from openstack_prep.core.run import query
 from openstack_prep.resources.cascades.row import HasCascades
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.neutron_records import AddressPair, NetworkRecord, PortRecord
+from openstack_prep.resources.lists.neutron_records import AddressPair, NetworkRecord, PortRecord, SubnetRecord
 from openstack_prep.resources.lists.queries import forwardings_to
 from openstack_prep.resources.network.network import Network, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource, changed, is_new_value, unchanged
@@ -44,7 +45,7 @@ from openstack_prep.resources.network.port_addresses import (
     unchecked_pairs,
 )
 from openstack_prep.resources.network.security_group import SecurityGroup
-from openstack_prep.resources.network.subnet import COMPUTED, Subnet, is_host
+from openstack_prep.resources.network.subnet import COMPUTED, Subnet, gateway_of, is_host, pools_of
 from openstack_prep.resources.network.uses import Use, blockers_of_port, of_port
 
 # --- networks and subnets of ports -----------------------------------------------------------
@@ -118,6 +119,7 @@ def _granted(run: CloudRun, project_id: str) -> frozenset[str]:
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
 
+MOST_TAGS = 50
 UNORDERED = ("fixed_ips", "security_groups", "allowed_address_pairs", "tags")
 
 
@@ -129,6 +131,8 @@ class PortNeighbours(FromContext):
     """Those that the spec declares on its network."""
     network: Network | None = None
     """Its network, if the spec declares it."""
+    ports: tuple[Port, ...] = ()
+    """Those that the spec declares on its network, and whose keys come before its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,7 +243,9 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         subnets = self.of_project(context.declared(Subnet))
         here = tuple(each for each in subnets if each.network == self.network)
         networks = (each for each in self.of_project(context.declared(Network)) if each.name == self.network)
-        return (replace(self, neighbours=PortNeighbours(here, next(networks, None))),)
+        ports = self.of_project(context.declared(Port))
+        before = tuple(each for each in ports if each.network == self.network and each.key < self.key)
+        return (replace(self, neighbours=PortNeighbours(here, next(networks, None), before)),)
 
     # --- existing state -------------------------------------------------------------------
 
@@ -332,6 +338,7 @@ class Port(HasCascades, NetworkResource[PortRecord]):
             what = "port_security_enabled: false excludes security groups and address pairs"
             fix = "set security_groups: [] and remove allowed_address_pairs"
             yield self.mistake(what, fix, Code.SPEC_CONTRADICTION, "port_security_enabled")
+        yield from self._too_many_tags(())
         yield from self._outside(context)
         for other in self.of_project(context.declared(Port)) if self.mac_address else ():
             same = other.network == self.network and other.mac_address == self.mac_address
@@ -345,10 +352,23 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         yield from self._check_addresses(run, observed)
         yield from self._check_pairs(run, observed)
         yield from self._check_security(run, observed)
-        if self.mac_address and observed is None:
-            yield from self._check_mac(run)
+        if observed is None:
+            is_chosen = self.fixed_ips is None or any(each.address is None for each in self.fixed_ips)
+            yield from self._check_room(run) if is_chosen else ()
+            yield from self._check_mac(run) if self.mac_address else ()
         if observed is not None:
+            yield from self._too_many_tags(observed.record_as(PortRecord).tags)
             yield from self._check_use(run, observed)
+
+    def _too_many_tags(self, present: Sequence[str]) -> Iterator[Mistake]:
+        """Yield whether a port with these tags would have more of them than Neutron stores.
+
+        Source: Neutron 29.0.0, extensions/tagging.py, MAX_TAGS_COUNT.
+        """
+        number = len({*(self.tags or ()), *present})
+        if number > MOST_TAGS and not {*(self.tags or ())} <= {*present}:
+            what = f"would have {number} tags, and Neutron stores {MOST_TAGS}"
+            yield self.mistake(what, "remove some of them", Code.SPEC_INVALID_VALUE, "tags")
 
     def _check_pairs(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         """Yield the pairs because of which Neutron would refuse to write them."""
@@ -420,6 +440,9 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         blocks |= {each.name: (each.cidr, each.ipv6_address_mode) for each in existing}
         present = observed.record_as(PortRecord).fixed_ips if observed else ()
         for address, subnet in ((each.address, each.subnet) for each in self.fixed_ips or () if each.address):
+            if not blocks and (network_id or self.neighbours.network):
+                what = f"network {self.network} has no subnet for {address}"
+                yield self.mistake(what, "declare a subnet of it, or omit fixed_ips", Code.SPEC_CONTRADICTION)
             near = {cidr: mode for name, (cidr, mode) in blocks.items() if cidr and subnet in (None, name)}
             around = [cidr for cidr in near if ipaddress.ip_address(address) in ipaddress.ip_network(cidr)]
             if near and not around:
@@ -433,6 +456,54 @@ class Port(HasCascades, NetworkResource[PortRecord]):
                 yield self.mistake(what, "set the mac_address that it is derived from, or omit the address")
             elif network_id and address not in {one.ip_address for one in present}:
                 yield from self._check_holders(run, network_id, address)
+
+    def _check_room(self, run: CloudRun) -> Iterator[Mistake]:
+        """Yield that no IPv4 address is left for a new port, which lets Neutron choose it, after new ones before it.
+
+        Nothing is said of networks of other projects, whose subnets and ports these credentials may not see.
+        """
+        pools, network_id = self._pools(run), run.find_id(self.sibling(Network, self.network))
+        chosen = self._chosen_from(pools)
+        new = [each for each in self.neighbours.ports if run.look(each) is None] if chosen else []
+        if not chosen or not all(pools[name] for name in chosen):
+            return
+        ranges = [each for name in chosen for each in pools[name]]
+        present = queries.ports_on(run, network_id) if network_id else ()
+        held = {one.ip_address for port in present for one in port.fixed_ips}
+        held |= {one.address for port in new for one in port.fixed_ips or () if one.address}
+        used = sum(any(ipaddress.ip_address(address) in each for each in ranges) for address in held)
+        used += sum(bool(taken := each._chosen_from(pools)) and taken <= chosen for each in new)
+        room = sum(each.count for each in ranges)
+        if used >= room:
+            what = f"all {room} addresses of the allocation pools of {', '.join(sorted(chosen))} are used"
+            yield self.mistake(what, "use a larger subnet, or fewer ports", Code.ADDRESS_IN_USE)
+
+    def _chosen_from(self, pools: Mapping[str, Sequence[Range]]) -> frozenset[str]:
+        """Return the subnets from which Neutron chooses its IPv4 address; none if the address is given."""
+        if self.fixed_ips is None:
+            return frozenset(pools)
+        return frozenset(str(each.subnet) for each in self.fixed_ips if each.address is None and each.subnet in pools)
+
+    def _pools(self, run: CloudRun) -> dict[str, Sequence[Range]]:
+        """Return the allocation pools of the IPv4 subnets of its own network by name; empty if not all are known."""
+        declared = {each.name: each for each in self.neighbours.subnets}
+        network_id, project_id = run.find_id(self.sibling(Network, self.network)), run.find_project_id(self.owner)
+        records: dict[str, SubnetRecord] = {}
+        if network_id and project_id:
+            listed = queries.records_in(run, SubnetRecord, project_id)
+            records = {each.name: each for each in listed if each.network_id == network_id}
+            if {each.id for each in queries.subnets_of(run, network_id)} != {each.id for each in records.values()}:
+                return {}
+        elif not self.neighbours.network:
+            return {}
+        pools: dict[str, Sequence[Range]] = {}
+        for name in declared.keys() | records.keys():
+            record, subnet = records.get(name), declared.get(name)
+            cidr = record.cidr if record else subnet and subnet.cidr
+            whole = ipaddress.ip_network(cidr) if cidr else None
+            if whole is not None and whole.version == 4:
+                pools[name] = pools_of(whole, gateway_of(whole, record, subnet), record, subnet)
+        return pools
 
     def _check_holders(self, run: CloudRun, network_id: str, address: str) -> Iterator[Mistake]:
         project_id = run.find_project_id(self.owner)

@@ -216,14 +216,18 @@ class Network(NetworkResource[NetworkRecord], Coherent):
             yield from self._check_segment(run)
 
     def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterator[str]:
-        """Yield an MTU beyond those that networks here show, and a physical network that nobody has shown.
+        """Yield an MTU, a type and a physical network that no network here shows.
 
-        Both are in the configuration of Neutron alone: see ``_refused_mtu``.
+        They are in the configuration of Neutron alone: see ``_refused_mtu``.
         """
         project_id = run.find_project_id(self.owner)
-        known = [each.mtu or 0 for each in (Network.listing(run, project_id) if project_id else ())]
+        networks = Network.listing(run, project_id) if project_id else ()
+        known = [network.mtu or 0 for network in networks]
         if self.mtu and self.mtu > max((*known, USUAL_MTU)) and is_new_value("mtu", changes):
             yield f"mtu {self.mtu}, beyond that of other networks of the project"
+        kinds = {None, *(network.provider_network_type for network in networks)}
+        if changes is None and self.provider_network_type not in kinds:
+            yield f"whether Neutron has networks of type {self.provider_network_type}"
         if changes is None and (name := self.provider_physical_network):
             yield f"whether Neutron has the physical network {name}"
 

@@ -15,14 +15,15 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotUnique
 from openstack_prep.base.fields import Address, Cidr, Name, Reads, address
 from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.ranges import Ip, Net, Range
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Condition, Context, FromContext, Key, Observed, Resource
+from openstack_prep.core.model import Change, Condition, Context, FromContext, Key, Observed, Resource
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import INTERFACES, NetworkRecord, SubnetRecord
 from openstack_prep.resources.lists.neutron_records import Route as Route
 from openstack_prep.resources.network.network import LEAST_MTU, Network, subnets_on
-from openstack_prep.resources.network.neutron import NetworkResource
+from openstack_prep.resources.network.neutron import NetworkResource, is_new_value
 from openstack_prep.resources.network.uses import Use, blockers_of_subnet, clear, of_subnet
 
 
@@ -61,8 +62,11 @@ AddressPool = Annotated[str, Reads(pool, _POOL)]
 Gateway = Annotated[str | Literal[False] | None, Reads(gateway)]  # handles None, which a spec may contain
 NO_GATEWAY = Condition("none")
 """How plans show a ``gateway_ip`` of no gateway."""
-_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+USUAL_MOST = {"dns_nameservers": 5, "host_routes": 20}
+"""How many a subnet may have by default.
+
+Source: Neutron 29.0.0, conf/common.py, max_dns_nameservers and max_subnet_host_routes.
+"""
 CHANGEABLE = ("gateway_ip", "allocation_pools")
 """Fields of an existing subnet that contradict each other, and what uses it."""
 COMPUTED = ("slaac", "dhcpv6-stateless")
@@ -240,6 +244,13 @@ class Subnet(NetworkResource[SubnetRecord]):
             refused = self._refused_dhcp(whole, is_new=True) if self.enable_dhcp is None else ()
             yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION) for what, fix in refused)
 
+    def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterator[str]:
+        """Yield what is more than Neutron accepts by default; the limits are in its configuration alone."""
+        for name, most in USUAL_MOST.items():
+            number = len(getattr(self, name) or ())
+            if number > most and is_new_value(name, changes):
+                yield f"{number} {name}, beyond Neutron's default limit of {most}"
+
     def _check_update(self, run: CloudRun, observed: Observed, record: SubnetRecord) -> Iterator[Mistake]:
         """Yield what Neutron refuses of a change of the gateway or the pools, with what the spec leaves open.
 
@@ -269,7 +280,7 @@ class Subnet(NetworkResource[SubnetRecord]):
             fix = "first delete that port, or remove its address"
             yield self.mistake(f"{user} has an address of the subnet", fix, Code.STILL_USED)
 
-    def _refused(self, whole: _Network) -> Iterator[tuple[str, str]]:
+    def _refused(self, whole: Net) -> Iterator[tuple[str, str]]:
         """Yield what Neutron refuses in a subnet alone, and the fix.
 
         Source: Neutron 29.0.0, db/db_base_plugin_v2.py (_validate_subnet, _validate_ipv6_attributes,
@@ -290,7 +301,7 @@ class Subnet(NetworkResource[SubnetRecord]):
                 yield f"{each} is not of IPv{whole.version}, as the subnet is", f"choose one of IPv{whole.version}"
         yield from self._refused_modes(whole)
 
-    def _refused_dhcp(self, whole: _Network, *, is_new: bool) -> Iterator[tuple[str, str]]:
+    def _refused_dhcp(self, whole: Net, *, is_new: bool) -> Iterator[tuple[str, str]]:
         """Yield why Neutron cannot serve it by DHCP, which a new subnet has unless the spec disables it."""
         if self.enable_dhcp is False or (self.enable_dhcp is None and not is_new):
             return
@@ -299,7 +310,7 @@ class Subnet(NetworkResource[SubnetRecord]):
         if whole.is_multicast or whole.is_loopback or (whole.version == 4 and not int(whole.network_address)):
             yield f"DHCP does not serve {whole}", "choose a private network, or set enable_dhcp: false"
 
-    def _refused_modes(self, whole: _Network) -> Iterator[tuple[str, str]]:
+    def _refused_modes(self, whole: Net) -> Iterator[tuple[str, str]]:
         modes = [each for each in (self.ipv6_ra_mode, self.ipv6_address_mode) if each]
         if not modes:
             return
@@ -313,7 +324,7 @@ class Subnet(NetworkResource[SubnetRecord]):
         if set(modes) & set(COMPUTED) and whole.prefixlen != 64:
             yield f"mode {modes[0]} needs a network of length 64, not {whole}", "write a cidr with /64"
 
-    def _check_neighbours(self, context: Context, whole: _Network) -> Iterator[Mistake]:
+    def _check_neighbours(self, context: Context, whole: Net) -> Iterator[Mistake]:
         """Yield what contradicts the network, and its other subnets, as the spec declares them.
 
         Source: Neutron 29.0.0, db/db_base_plugin_v2.py (_validate_subnet_network_mtu), db/ipam_backend_mixin.py
@@ -330,7 +341,7 @@ class Subnet(NetworkResource[SubnetRecord]):
                 what = f"{whole} overlaps {other.cidr} of {other.key} on the same network"
                 yield self.mistake(what, "choose another cidr", Code.SPEC_CONTRADICTION)
 
-    def _check_ranges(self, whole: _Network, known: str | None) -> Iterable[Mistake]:
+    def _check_ranges(self, whole: Net, known: str | None) -> Iterable[Mistake]:
         """Yield what is wrong with the pools, and the gateway as far as it is known.
 
         The gateway may be outside, such as fe80::1: db/db_base_plugin_v2.py (_validate_subnet) and ipam/utils.py
@@ -350,7 +361,7 @@ class Subnet(NetworkResource[SubnetRecord]):
             what = f"the gateway {gateway} is in an allocation pool"
             yield self.mistake(what, "exclude it from the pools", Code.SPEC_CONTRADICTION)
 
-    def _check_others(self, run: CloudRun, whole: _Network) -> Iterable[Mistake]:
+    def _check_others(self, run: CloudRun, whole: Net) -> Iterable[Mistake]:
         """Yield what keeps its network from a new subnet, as far as the project sees the others."""
         network = run.look(self.sibling(Network, self.network)) if self.network else None
         project_id = run.find_project_id(self.owner)
@@ -378,9 +389,31 @@ def is_host(address: str, cidr: str) -> bool:
     return given in whole and (whole.version == 6 or given not in ends)
 
 
-def default_gateway(whole: _Network) -> _Address:
+def default_gateway(whole: Net) -> Ip:
     """Return the gateway of a new subnet that names none (Neutron 29.0.0, ipam_backend_mixin.py, _gateway_ip_str)."""
     return whole.network_address + (1 if whole.version == 4 else 0)
+
+
+def gateway_of(network: Net, record: SubnetRecord | None, declared: Subnet | None) -> Ip | None:
+    """Return the gateway of a subnet as the cloud reports and the spec changes it."""
+    given = declared.gateway_ip if declared else None
+    if given is None:
+        given = record.gateway_ip if record else str(default_gateway(network))
+    return ipaddress.ip_address(given) if given else None
+
+
+def pools_of(network: Net, gateway: Ip | None, record: SubnetRecord | None, declared: Subnet | None) -> Sequence[Range]:
+    """Return the ranges from which Neutron assigns addresses, as the cloud reports and the spec changes them."""
+    if declared and declared.allocation_pools is not None:
+        return [Range.read(each) for each in declared.allocation_pools]
+    if record:
+        return list(map(Range.read, record.allocation_pools))
+    # Neutron's default: all addresses except the gateway and the reserved ones
+    first, last = int(network[0]) + 1, int(network[-1]) - (network.version == 4)
+    inside = gateway is not None and gateway in network
+    parts = [(first, int(gateway) - 1), (int(gateway) + 1, last)] if gateway and inside else [(first, last)]
+    make = type(network[0])
+    return [Range(make(start), make(end)) for start, end in parts if start <= end]
 
 
 def is_whole(record: SubnetRecord) -> bool:
@@ -395,6 +428,6 @@ def is_whole(record: SubnetRecord) -> bool:
     return sum(int(last) - int(first) + 1 for first, last in ends) == block.num_addresses - own - inside
 
 
-def _ends(pool: str) -> tuple[_Address, _Address]:
+def _ends(pool: str) -> tuple[Ip, Ip]:
     first, last = pool.split("-")
     return ipaddress.ip_address(first), ipaddress.ip_address(last)

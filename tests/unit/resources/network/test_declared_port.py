@@ -28,6 +28,7 @@ from tests.unit.conftest import (
     port_row,
     resolved,
     sent,
+    subnet_row,
 )
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
@@ -91,9 +92,10 @@ def ports(services: requests_mock.Mocker) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     described = {"description": "", "revision_number": 1, "project_id": ADMIN_PROJECT}
     networks = [{"id": each, "name": name, **described} for each, name in (("n1", "net"), ("n2", "far"))]
+    pools = [{"start": "10.0.0.2", "end": "10.0.0.3"}]
     subnets = [
-        {"id": "s1", "name": "nodes", "cidr": "10.0.0.0/24", "ipv6_address_mode": None, "network_id": "n1"},
-        {"id": "s6", "name": "six", "cidr": "2001:db8::/64", "ipv6_address_mode": "slaac", "network_id": "n1"},
+        subnet_row(id="s1", name="nodes", ipv6_address_mode=None, project_id=ADMIN_PROJECT, allocation_pools=pools),
+        subnet_row(id="s6", name="six", cidr="2001:db8::/64", ipv6_address_mode="slaac", project_id=ADMIN_PROJECT),
     ]
     group = {"id": "g1", "name": "web", "stateful": True, "security_group_rules": [], **described}
 
@@ -403,6 +405,31 @@ def test_only_what_needs_port_security_asks_for_it(
     refusals = plan(run, replace(PORT, **fields)).refusals
     assert [each.code for each in refusals] == (["spec.contradiction"] if asks else [])
     assert any("id=n1" in each for each in sent(services) if "/networks" in each) is asks
+
+
+@pytest.mark.parametrize(
+    ("used", "given", "refused"),
+    [
+        ((), (), []),
+        (("10.0.0.2",), (), ["port/p2"]),
+        (("10.0.0.2", "10.0.0.3"), (), ["port/p1", "port/p2"]),
+        (("10.0.0.9", "10.0.0.10"), (), []),
+        ((), ("10.0.0.3",), ["port/p2"]),
+    ],
+    ids=["room", "one left", "none left", "outside of the pools", "an address that the spec gives"],
+)
+def test_new_ports_need_addresses(
+    run: CloudRun, ports: list[dict[str, Any]], used: tuple[str, ...], given: tuple[str, ...], refused: list[str]
+) -> None:
+    ports += [
+        vip(id=each, name="other", fixed_ips=[{"subnet_id": "s1", "ip_address": each}], device_id="d") for each in used
+    ]
+    fixed = [Port(name="p0", network="net", fixed_ips=(PortAddress(address=each),)) for each in given]
+    wanted = [*fixed, *(Port(name=each, network="net") for each in ("p1", "p2"))]
+    found = [resolved(each, wanted, Cloud(connection())) for each in wanted]
+    observed, mistakes = observation.examine(run, found)
+    refusals = planner.plan_apply("lab", found, observed, mistakes=mistakes).refusals
+    assert [str(key) for each in refusals for key in each.keys] == refused
 
 
 def test_a_port_without_pairs_lists_no_ports(run: CloudRun, services: requests_mock.Mocker, ports: list[Any]) -> None:
