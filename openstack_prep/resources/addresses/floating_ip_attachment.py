@@ -6,6 +6,7 @@ installer itself silently detaches a floating IP from its current port.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
@@ -25,9 +26,11 @@ from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.installer_names import foreign_tags
 from openstack_prep.resources.lists.neutron_records import INTERFACES, FloatingIPRecord, PortRecord
 from openstack_prep.resources.lists.ownership import attachment_tag, carries, name_of
+from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import routers_of
 from openstack_prep.resources.network.port import NamedPort, PortOfInstaller, of_another, ports_of
 from openstack_prep.resources.network.reserved_ports import claim_of
+from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.network.uses import attachment_id
 
 LONGEST_DESCRIPTION = 255
@@ -41,6 +44,9 @@ class AttachmentNeighbours(FromContext):
 
     may_add_router: bool = False
     """Whether one of its resources may connect the subnet of a port to an external network."""
+    versions: tuple[int | None, ...] | None = None
+    """IP versions of the addresses that the spec declares for the port, None where unknown; None if it declares none.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +103,19 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         if self.floating_ip and not named:
             what = f"floating_ip {self.floating_ip} is not in this spec"
             raise SpecError([self.mistake(what, "declare it, or set address instead", Code.SPEC_UNRESOLVED)])
-        neighbours = AttachmentNeighbours(any(each.kind in ADDING_ROUTERS for each in context.resources))
+        may_add_router = any(each.kind in ADDING_ROUTERS for each in context.resources)
+        neighbours = AttachmentNeighbours(may_add_router, self._versions(context))
         return (replace(self, address=named[0].address if named else self.address, neighbours=neighbours),)
+
+    def _versions(self, context: Context) -> tuple[int | None, ...] | None:
+        """Return the IP versions of the addresses that the spec declares for the port."""
+        port = next((each for each in self.of_project(context.declared(Port)) if each.name == self.port), None)
+        if port is None or port.fixed_ips is None:
+            return None
+        subnets = self.of_project(context.declared(Subnet))
+        cidrs = {each.name: each.cidr for each in subnets if each.network == port.network}
+        texts = (each.address or cidrs.get(each.subnet or "") for each in port.fixed_ips)
+        return tuple(ipaddress.ip_interface(text).version if text else None for text in texts)
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), self._named_port)
@@ -188,6 +205,8 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
             )
         if observed is not None and observed.values["port"] != self.port and not self.move:
             yield self._taken(run, observed.record_as(FloatingIPRecord))
+        if observed is None or observed.values["port"] != self.port:
+            yield from self._check_addresses(port)
         if port is None:  # to be created, or reported as a missing reference
             return
         if self.tag and (foreign := foreign_tags(port.tags, self.tag)):
@@ -197,6 +216,19 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
             if other.port_id == port.id and (record is None or other.id != record.id):
                 has = f"floating IP {other.address} is already attached to the port"
                 yield self.mistake(has, "detach it first, or attach that one")
+
+    def _check_addresses(self, port: PortRecord | None) -> Iterator[Mistake]:
+        """Yield whether the port has no IPv4 address, or several, of which Neutron does not choose one.
+
+        Source: Neutron 29.0.0, db/l3_db.py, _internal_fip_assoc_data.
+        """
+        versions: Sequence[int | None] | None = self.neighbours.versions
+        if versions is None and port is not None:
+            versions = [ipaddress.ip_address(each.ip_address).version for each in port.fixed_ips]
+        if versions is None or None in versions or versions.count(4) == 1:
+            return
+        what = f"port {self.port} has {versions.count(4) or 'no'} IPv4 addresses"
+        yield self.mistake(what, "choose a port with one IPv4 address", Code.SPEC_CONTRADICTION)
 
     def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterator[str]:
         """Yield that no router of the project is on a subnet of the port: Neutron attaches no floating IP without one.

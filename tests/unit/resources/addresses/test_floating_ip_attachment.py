@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import requests_mock
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PlanRefused, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
@@ -28,7 +29,8 @@ class Neutron:
     """One floating IP and one port, as Neutron tells them, and what was asked for the former."""
 
     def __init__(self, services: requests_mock.Mocker) -> None:
-        self.ports: list[dict[str, Any]] = [{"id": "p1", "name": PORT, "tags": [TAG]}]
+        addresses = [{"subnet_id": "s1", "ip_address": "10.0.0.7"}, {"subnet_id": "s2", "ip_address": "fd00::7"}]
+        self.ports: list[dict[str, Any]] = [{"id": "p1", "name": PORT, "tags": [TAG], "fixed_ips": addresses}]
         self.ips: list[dict[str, Any]] = [self.ip()]
         services.get(f"{NEUTRON}/ports", json=lambda *_: {"ports": [port_row(**each) for each in self.ports]})
         services.get(f"{NEUTRON}/floatingips", json=lambda *_: {"floatingips": self.ips})
@@ -253,3 +255,11 @@ def test_of_two_networks_with_one_address_none_is_guessed(run: CloudRun, neutron
         plan(run)
     assert [each.code for each in refused.value.mistakes] == ["cloud.not-unique"]
     assert not plan(run, FloatingIPAttachment(port=PORT, floating_ip_id="f2", tag=TAG)).refusals
+
+
+@pytest.mark.parametrize("addresses", [(), ("fd00::7",), ("10.0.0.7", "10.0.0.8")])
+def test_a_port_without_one_ipv4_address_is_refused(
+    run: CloudRun, neutron: Neutron, addresses: tuple[str, ...]
+) -> None:
+    neutron.ports[0]["fixed_ips"] = [{"subnet_id": "s1", "ip_address": each} for each in addresses]
+    assert [each.code for each in plan(run).refusals] == [Code.SPEC_CONTRADICTION]
