@@ -130,6 +130,15 @@ class ObjectStore(ByProjectUser, Untagged):
             new = self._new_metadata(observed.values.get("metadata", {}) if observed else {})
             for what, fix in self._exceeding(new, _limits(run, tenant)) if any(self._exceeding(new, LIMITS)) else ():
                 yield self.mistake(what, fix, Code.SPEC_INVALID_VALUE, "metadata")
+            for name in self._keys_beyond(LIMITS) and self._keys_beyond(_limits(run, tenant)):
+                limit = _limits(run, tenant)[VALUE_LENGTH]
+                yield self.mistake(f"{name} is longer than {limit} bytes", "shorten it", Code.SPEC_INVALID_VALUE, name)
+
+    def _keys_beyond(self, limits: Mapping[str, float]) -> list[str]:
+        """Return the names of keys that are longer than a value of metadata may be, which they are for Swift."""
+        keys = {name: key for name, key in self.desired().items() if isinstance(key, Secret) and key.ready}
+        limit = limits.get(VALUE_LENGTH, math.inf)
+        return [name for name, key in keys.items() if len(key.reveal().encode()) > limit]
 
     def _new_metadata(self, present: Raw) -> Mapping[str, str]:
         """Return the metadata that the account, which has ``present``, does not have yet."""
@@ -167,6 +176,7 @@ class ObjectStore(ByProjectUser, Untagged):
         changed = [each for each in changes or () if each.field == "metadata"]
         present = [{}] if changes is None else [each.before or {} for each in changed]
         exceeds = any(found for each in present for found in self._exceeding(self._new_metadata(each), LIMITS))
+        exceeds = exceeds or bool(changes != () and self._keys_beyond(LIMITS))
         if tenant and exceeds and not _limits(run, tenant).keys() >= LIMITS.keys():
             yield "whether the object store accepts metadata beyond the default limits of Swift"
 
@@ -289,9 +299,10 @@ class ObjectStore(ByProjectUser, Untagged):
 
 # --- limits of metadata: Swift 2.38.3, common/constraints.py (check_metadata) ------------------
 
+VALUE_LENGTH = "max_meta_value_length"
 LIMITS = {
     "max_meta_name_length": 128,
-    "max_meta_value_length": 256,
+    VALUE_LENGTH: 256,
     "max_meta_count": 90,
     "max_meta_overall_size": 4096,
 }
