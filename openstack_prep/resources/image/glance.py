@@ -74,6 +74,14 @@ OF_IMPORTS = "os_glance"
 """The namespace of properties that only Glance sets (33.0.0, api/v2/images.py, RequestDeserializer)."""
 
 
+def is_reserved(name: str) -> bool:
+    """Whether no property of a spec may have that name: a field, or one that Glance or openstack-prep reserves.
+
+    Source: Glance 33.0.0, api/v2/images.py, RequestDeserializer (_reserved_properties, _reserved_namespaces).
+    """
+    return name in FIELDS | {"location", "deleted", "deleted_at"} or name.startswith((SPEC, OF_IMPORTS))
+
+
 @dataclass(frozen=True, kw_only=True)
 class ImageRecord:
     """An image as Glance stores it."""

@@ -20,7 +20,7 @@ from openstack_prep.download.rhcos import Arch, Release, ask_installer, find_rel
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject, InstallerInput
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.image import glance
-from openstack_prep.resources.image.glance import SPEC, ImageRecord
+from openstack_prep.resources.image.glance import ImageRecord
 
 # --- RHCOS -----------------------------------------------------------------------------------
 
@@ -171,8 +171,8 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
         given = [name for name in FROM_RHCOS if getattr(self, name) is not None]
         if self.rhcos is not None and given:
             yield InvalidValue(f"sets both rhcos and {given[0]}, which rhcos implies", "remove one of them")
-        if taken := [name for name in self.properties or () if name in glance.FIELDS or name.startswith(SPEC)]:
-            yield InvalidValue(f"{taken[0]} is a reserved image field, not a property", "remove it from properties")
+        if taken := [name for name in self.properties or () if glance.is_reserved(name)]:
+            yield InvalidValue(f"{taken[0]} is a reserved name, not one of a property", "remove it from properties")
         if self.shared_with and self.visibility not in (None, "shared"):
             yield InvalidValue(f"shared_with does not apply to visibility {self.visibility}", "set visibility: shared")
         if self.output_format and self.disk_format not in (None, self.output_format):
