@@ -184,10 +184,16 @@ def lifetime_of(record: CredentialRecord, wanted: int | None, renew_before: int 
     return wanted if fits else f"ends {timestamp(record.expires_at)}"
 
 
+LONGEST_LIFETIME = 36500
+"""Days: a hundred years. Dates end with the year 9999."""
+
+
 def time_mistakes(lifetime: int | None, renew_before: int | None, expires_at: str | None) -> Iterable[tuple[str, str]]:
     """Yield what is wrong with the times of a spec, and the fix."""
     if lifetime is not None and expires_at is not None:
         yield "lifetime and expires_at are both set", "set only one of them"
+    if lifetime is not None and lifetime > LONGEST_LIFETIME:
+        yield f"lifetime {lifetime} is in days, and longer than {LONGEST_LIFETIME}", "use fewer days, or leave it out"
     if renew_before is not None and renew_before >= (lifetime or 0):
         yield "renew_before must be less than lifetime", "lower it, or remove it"
     if expires_at and datetime.fromisoformat(timestamp(expires_at)) <= datetime.now(UTC):
