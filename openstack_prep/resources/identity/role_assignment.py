@@ -59,12 +59,19 @@ class RoleRecords:
     project_id: str
     tags: frozenset[str]
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _waiting: list[str] = field(default_factory=list)
 
     def add(self, tag: str) -> bool:
-        """Record a role; return whether it is recorded. Raises CloudError."""
+        """Record a role, with those that wait meanwhile; return whether it is recorded. Raises CloudError.
+
+        So the tags are read again once for all of them, and not once per role.
+        """
+        self._waiting.append(tag)
         with self._lock:
-            if tag not in self.tags and len(self.tags) < MOST:
-                self.tags = change_tags(self.run, self.project_id, add=[tag])
+            waiting, self._waiting = self._waiting, []
+            missing = [each for each in dict.fromkeys((tag, *waiting)) if each not in self.tags]
+            if tag in missing and len(self.tags) < MOST:
+                self.tags = change_tags(self.run, self.project_id, add=missing[: MOST - len(self.tags)])
             return tag in self.tags
 
     def remove(self, tag: str) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
@@ -15,7 +17,7 @@ from openstack_prep.core import observation
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.identity.in_project import access
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.resources.identity.role_assignment import MOST, RoleAssignment
+from openstack_prep.resources.identity.role_assignment import MOST, RoleAssignment, RoleRecords
 from openstack_prep.resources.identity.user import User
 from openstack_prep.spec.python import spec_from
 from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, IDENTITY, failure, sent, token
@@ -298,3 +300,22 @@ def test_a_plan_tells_users_of_one_name_apart() -> None:
         "role_assignment/user:ops@corp@project:lab/member",
         "role_assignment/user:ops@project:lab@corp/member",
     ]
+
+
+def test_roles_that_wait_for_each_other_are_recorded_together(run: CloudRun, services: requests_mock.Mocker) -> None:
+    tags = Tags(services, {"id": "p1", "tags": []})
+    records = RoleRecords(run, "p1", frozenset())
+
+    def put_first(request: Any, context: Any) -> str:
+        time.sleep(0.3)  # until the other two wait
+        tags.project["tags"] = ["a"]
+        return ""
+
+    services.put(f"{IDENTITY}/projects/p1/tags/a", text=put_first, status_code=201)
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(records.add, "a")
+        time.sleep(0.1)
+        assert [*pool.map(records.add, "bc"), first.result()] == [True] * 3
+    assert sorted(tags.sent) == [("PUT", "b"), ("PUT", "c")]
+    reads = [each for each in services.request_history if (each.method, each.path) == ("GET", "/v3/projects/p1")]
+    assert len(reads) == 2
