@@ -20,7 +20,7 @@ from unittest import mock
 
 import yaml
 
-from openstack_prep.base.errors import CloudError, SpecError
+from openstack_prep.base.errors import CloudError, Mistake, SpecError
 from openstack_prep.cloud import request_log
 from openstack_prep.cloud.connection import Cloud, connect_entry
 from openstack_prep.core import executor
@@ -150,6 +150,13 @@ class Ground:
                 give_roles(admin, made, tenants.ROLES)  # with which its user empties the project
                 tenants.delete(admin, made)
 
+    def refused(self, situation: Situation, *, is_applied: bool) -> tuple[str, ...]:
+        """Return what a plan of the good spec refuses, and if it is applied, what fails."""
+        with self.tenant() as tenant:
+            trial = Trial(self, situation, tenant)
+            trial.prepare()
+            return trial.judge(is_applied=is_applied)
+
     def try_out(self, situation: Situation) -> Outcome:
         """Apply the good spec and delete it, then plan the bad one, and apply it all the same."""
         with self.tenant() as tenant:
@@ -168,6 +175,23 @@ def give_roles(admin: Any, tenant: Tenant, roles: tuple[str, ...]) -> None:
             admin.identity.assign_project_role_to_user(**whose)
         elif role.name in tenants.ROLES:
             admin.identity.unassign_project_role_from_user(**whose)
+
+
+def judge(connected: Cloud, spec: Any, *, is_applied: bool) -> tuple[Mistake | str, ...]:
+    """Return what a plan of a spec refuses; if it is applied, also what fails, and what a second plan would change.
+
+    Raises Mistaken if it cannot be planned.
+    """
+    plan = api.plan(connected, spec, adopt=True)
+    if plan.refusals or not is_applied:
+        return tuple(plan.refusals)
+    try:
+        api.apply(connected, plan).raise_for_failures()
+        again = api.plan(connected, spec, adopt=True)
+        api.destroy(connected, spec).raise_for_failures()
+    except (ApplyFailed, CloudError) as error:
+        return (str(error),)
+    return (*again.refusals, *(f"a second plan would {each.action.value} {each.key}" for each in again.pending))
 
 
 class Trial:
@@ -238,6 +262,13 @@ class Trial:
         except (SpecError, ApplyFailed, CloudError) as error:
             return (str(error),), 0
         return (), len(sent.asked)
+
+    def judge(self, *, is_applied: bool) -> tuple[str, ...]:
+        """Return what is refused of the good spec, as ``judge`` does."""
+        try:
+            return tuple(map(str, judge(self.cloud, self.spec(self.situation.good, "good"), is_applied=is_applied)))
+        except SpecError as error:
+            return (str(error),)
 
     def bad(self) -> tuple[bool, int, str]:
         """Return whether the plan names it, how much it writes, and what it says."""
