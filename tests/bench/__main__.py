@@ -91,6 +91,8 @@ def caption(rounds: int, *others: str) -> str:
         for other, (name, package) in mains.items()
         if other in others
     ]
+    if "orca" in others:
+        versions.append(f"orca {environments.version('orca', 'orca-openstackclient')}")
     versions.append(f"openstack_prep {__version__} (openstacksdk {version('openstacksdk')})")
     return f"{rounds_done} on {cores}, Python {platform.python_version()}; {'; '.join(versions)}. {busy()}".rstrip()
 
@@ -138,7 +140,7 @@ def publish(tables: str, marks: tuple[str, str], options: argparse.Namespace, do
 def of_scenario(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[str, str]]:
     entered = [each for each in contenders(layout) if each.called(options.only or [""])]
     runs = measure(layout, entered, options.rounds)
-    return table.render(runs, caption(options.rounds, "shell", "ansible")), (table.BEGIN, table.END)
+    return table.render(runs, caption(options.rounds, "shell", "ansible", "orca")), (table.BEGIN, table.END)
 
 
 def of_image(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[str, str]]:

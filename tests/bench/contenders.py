@@ -14,7 +14,7 @@ from tests.bench import environments, scenario
 from tests.bench.scenario import BenchError
 from tests.bench.table import Row
 from tests.devcloud.clouds_file import ADMIN
-from tests.devcloud.layout import REPOSITORY, Layout
+from tests.devcloud.layout import PASSWORD, REPOSITORY, Layout
 
 HERE = Path(__file__).parent
 
@@ -61,6 +61,7 @@ class Contender:
             "OS_CLIENT_CONFIG_FILE": str(layout.clouds_file),
             "OS_CLOUD": ADMIN,
             "AUTH_URL": layout.auth_url,
+            "ADMIN_PASSWORD": PASSWORD,
             "OCP_PASSWORD": scenario.USER_PASSWORD,
             "TEMP_URL_KEY": scenario.TEMP_URL_KEY,
             "ANSIBLE_PIPELINING": "1",  # the one setting that everybody recommends
@@ -75,6 +76,7 @@ def contenders(layout: Layout) -> list[Contender]:
     from_repository = ["env", f"PYTHONPATH={REPOSITORY}", sys.executable, "-m"]
     return [
         Contender([Row.SHELL], ["bash", str(HERE / "scenario.sh")], shell),
+        Contender([Row.ORCA], ["bash", str(HERE / "orca.sh")], environments.ensure("orca")),
         Contender([Row.ANSIBLE, Row.ANSIBLE_AGAIN], playbook, ansible),
         Contender([Row.OURS, Row.OURS_AGAIN], ["openstack-prep", "apply", "--yes", scenario.SPEC], ours),
         Contender(

@@ -15,6 +15,7 @@ class Row(StrEnum):
     """What is measured, in the table's order."""
 
     SHELL = "shell script of `openstack` commands"
+    ORCA = "shell script of `orca` commands"
     ANSIBLE = "Ansible playbook, first run"
     OURS = "`openstack-prep apply`, first run"
     INSIDE = "the same inside the process"
@@ -27,6 +28,7 @@ class Row(StrEnum):
 # what the last column divides by: like is compared with like
 OURS_OF = {
     Row.SHELL: Row.OURS,
+    Row.ORCA: Row.OURS,
     Row.ANSIBLE: Row.OURS,
     Row.FLOOR: Row.OURS,
     Row.INSIDE: Row.OURS,
