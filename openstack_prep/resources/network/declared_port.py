@@ -460,7 +460,7 @@ class Port(HasCascades, NetworkResource[PortRecord]):
     def _check_room(self, run: CloudRun) -> Iterator[Mistake]:
         """Yield that no IPv4 address is left for a new port, which lets Neutron choose it, after new ones before it.
 
-        Nothing is said of networks of other projects, whose subnets and ports these credentials may not see.
+        Nothing is claimed of networks of other projects, whose subnets and ports these credentials may not see.
         """
         pools, network_id = self._pools(run), run.find_id(self.sibling(Network, self.network))
         chosen = self._chosen_from(pools)

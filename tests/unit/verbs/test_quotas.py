@@ -10,7 +10,7 @@ import requests_mock
 import openstack_prep as prep
 from openstack_prep.base.codes import Code
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import Resource
+from openstack_prep.core.model import Action, Resource
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.lists.neutron_records import Route
@@ -57,6 +57,18 @@ def test_what_exists_needs_nothing_more(empty_cloud: requests_mock.Mocker) -> No
     empty_cloud.get("http://neutron/v2.0/networks", json={"networks": rows[:1]})
     assert shortages(plan(empty_cloud, *TWO, limit=2, used=1)) == []
     assert [keys for keys, _ in shortages(plan(empty_cloud, *TWO, limit=2, used=2))] == [("network/two",)]
+
+
+@pytest.mark.parametrize(("limit", "short"), [(0, True), (1, False)])
+def test_what_an_adoption_adds_counts(empty_cloud: requests_mock.Mocker, limit: int, short: bool) -> None:
+    row = {"id": "n1", "name": "one", "project_id": ADMIN_PROJECT}
+    empty_cloud.get("http://neutron/v2.0/networks", json={"networks": [row]})
+    details = {"rbac_policy": {"limit": limit, "used": 0, "reserved": 0}}
+    empty_cloud.get(f"{NEUTRON}/{ADMIN_PROJECT}/details.json", json={"quota": details})
+    shared = Network(name="one", shared_with=("admin",))
+    made = prep.plan(Cloud(connection()), [shared], name="lab", adopt=True)
+    assert [step.action for step in made.pending] == [Action.ADOPT]
+    assert [keys for keys, _ in shortages(made)] == [("network/one",)] * short
 
 
 @pytest.mark.parametrize(("declared", "short"), [(2, True), (3, False), (-1, False)])

@@ -189,6 +189,9 @@ def test_a_rule_that_another_spec_owns_is_recorded_and_not_added(run: CloudRun, 
     theirs = {"protocol": "tcp", "port_range_min": 80, "port_range_max": 80}
     neutron.group(rules=[neutron.rule("[openstack-prep:other/web]", **theirs) for _ in range(copies)])
     group = SecurityGroup(name="web", rules=(HTTP,))
+    (step,) = plan(run, group).pending
+    assert isinstance(step.resource, SecurityGroupRules)
+    assert step.resource.quota_need(run, step.changes) == {"security_group_rules": 0}
     apply(run, group)
     assert not neutron.rule_posts.called
     assert any(each.startswith("lab~") for each in neutron.tags()), neutron.tags()

@@ -275,6 +275,31 @@ def test_metadata_is_refused_by_known_limits_only(
     assert "X-Account-Meta-kept" not in services.last_request.headers
 
 
+@pytest.mark.parametrize(
+    ("info", "length", "refused", "unchecked"),
+    [
+        ({"json": {"swift": LIMITS}}, 300, [], 0),
+        ({"json": {"swift": LIMITS}}, 301, ["temp_url_key"], 0),
+        ({"status_code": 404}, 256, [], 0),
+        ({"status_code": 404}, 257, [], 1),
+    ],
+)
+def test_a_key_is_as_long_as_metadata_may_be(
+    run: CloudRun,
+    services: requests_mock.Mocker,
+    info: dict[str, Any],
+    length: int,
+    refused: list[str],
+    unchecked: int,
+) -> None:
+    services.head(ACCOUNT, headers=OURS)
+    services.head(f"{ACCOUNT}openstack-prep/none", status_code=401)
+    services.get("http://swift/info", **info)
+    store = ObjectStore(temp_url_key=Secret("x" * length))
+    assert [each.field for each in observation.examine(run, [store])[1]] == refused
+    assert len(list(store.list_unchecked(run, None))) == unchecked
+
+
 def test_metadata_that_the_account_has_is_not_judged(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.head(ACCOUNT, headers={**OURS, "X-Account-Meta-kept": "x" * 999})
     observed, mistakes = observation.examine(run, [ObjectStore(metadata={"kept": "x" * 999})])
