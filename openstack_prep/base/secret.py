@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import getpass
+import hashlib
 import hmac
 import json
 import os
@@ -14,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -71,6 +73,17 @@ def secrets_in(value: object) -> Iterator[Secret]:
 def revealed_in(value: object) -> object:
     """Return plain data with the values of its secrets."""
     return rewrite(value, lambda part: part.reveal() if isinstance(part, Secret) else part)
+
+
+def digest(content: bytes, salt: bytes) -> str:
+    """Return a digest of a content that is expensive to guess."""
+    return _scrypt(hashlib.sha256(content).digest(), salt)
+
+
+@lru_cache(maxsize=256)
+def _scrypt(content: bytes, salt: bytes) -> str:
+    """Return the digest of a digest, once for all targets of a fleet that have the same spec."""
+    return hashlib.scrypt(content, salt=salt, n=2**14, r=8, p=1, dklen=24).hex()
 
 
 class Secret:

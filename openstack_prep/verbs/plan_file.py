@@ -29,11 +29,12 @@ from openstack_prep.base.given_file import MIB, folder_of, read_bytes, unreadabl
 from openstack_prep.base.invalid import shown
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.raw import Values
+from openstack_prep.base.secret import digest
 from openstack_prep.base.secret_forms import has_url_secrets
 from openstack_prep.core.permission import refuse_replacements
 from openstack_prep.core.plan import Plan, differences
 from openstack_prep.spec.sections import is_in_files
-from openstack_prep.verbs.spec_files import digest, fingerprints, names_own_folder, portable
+from openstack_prep.verbs.spec_files import fingerprints, names_own_folder, portable
 from openstack_prep.version import __version__
 
 # --- the content of a saved plan: its format, its digest, and what is wrong with a file that should be one ---

@@ -35,12 +35,12 @@ from openstack_prep.base.errors import (
     is_transient,
 )
 from openstack_prep.base.private_file import make_private_folder, write_private
+from openstack_prep.base.secret import digest
 from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.model import Action, Key, Resource, Result, Status, Step
 from openstack_prep.core.resource import NeedsQuota, supports
 from openstack_prep.core.text import plain
 from openstack_prep.core.twin import Twin
-from openstack_prep.verbs.spec_files import digest
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud

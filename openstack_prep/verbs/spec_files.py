@@ -18,7 +18,6 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from urllib.parse import unquote, urlsplit
@@ -27,6 +26,7 @@ from openstack_prep.base.fields import file_path
 from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import map_texts, walk_steps
+from openstack_prep.base.secret import digest
 from openstack_prep.resources.heat.package import SHIPPED, Package
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.orchestration.stack import Stack
@@ -49,17 +49,6 @@ class HasSources(Protocol):
 
 
 NOT_SECRET = "public_key"  # the only other field that takes {file: PATH}
-
-
-def digest(content: bytes, salt: bytes) -> str:
-    """Return a digest of a content that is expensive to guess."""
-    return _scrypt(hashlib.sha256(content).digest(), salt)
-
-
-@lru_cache(maxsize=256)
-def _scrypt(content: bytes, salt: bytes) -> str:
-    """Return the digest of a digest, once for all targets of a fleet that have the same spec."""
-    return hashlib.scrypt(content, salt=salt, n=2**14, r=8, p=1, dklen=24).hex()
 
 
 def fingerprints(spec: Spec, plan: Plan, salt: bytes) -> dict[str, str]:
