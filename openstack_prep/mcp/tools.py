@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import anyio
 import anyio.to_thread
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 
@@ -28,6 +28,8 @@ Work in this order: validate, plan, show the user what the plan changes, save_pl
 Nothing else changes the cloud. Each answer has exit_code, result (the JSON of the command) and notes (its messages).
 explain describes a code such as quota.short; schema describes the sections of a spec."""
 
+EVERY = 5.0
+"""Seconds between two reports of progress."""
 READS = ToolAnnotations(read_only_hint=True)
 WRITES_A_FILE = ToolAnnotations(read_only_hint=False, destructive_hint=False)
 CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True)
@@ -143,9 +145,14 @@ def _add_apply(server: MCPServer, commands: Commands) -> None:
         return await _answer(commands, "plan", *words, _path(commands, spec))
 
     @server.tool(annotations=CHANGES)
-    async def apply(plan: str) -> CallToolResult:
+    async def apply(plan: str, context: Context) -> CallToolResult:
         """Carry out a saved plan, once, after the user has run `openstack-prep approve FILE` at a terminal."""
-        return await _answer(commands, "--quiet", "apply", "--approved", "--plan", _path(commands, plan))
+        words = "--quiet", "apply", "--approved", "--plan", _path(commands, plan)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_report_progress, context)
+            found = await _answer(commands, *words)
+            group.cancel_scope.cancel()
+        return found
 
 
 def _path(commands: Commands, given: str) -> str:
@@ -187,6 +194,15 @@ async def _run(commands: Commands, *words: str) -> Ended:
         ended = await anyio.to_thread.run_sync(commands.finish, process)
         group.cancel_scope.cancel()
     return ended
+
+
+async def _report_progress(context: Context) -> None:
+    """Tell a client that asks for it that work goes on, so that it does not give up."""
+    begun = anyio.current_time()
+    while True:
+        await anyio.sleep(EVERY)
+        seconds = anyio.current_time() - begun
+        await context.report_progress(seconds, message=f"apply has been running for {seconds:.0f} s")
 
 
 async def _interrupt_when_cancelled(process: subprocess.Popen[str]) -> None:

@@ -106,6 +106,23 @@ def test_tools_by_a_client(folder: Path) -> None:
     anyio.run(session)
 
 
+def test_a_cancelled_call_interrupts_its_command(folder: Path) -> None:
+    pipe = folder / "pipe.yaml"
+    os.mkfifo(pipe)
+
+    async def session() -> None:
+        async with Client(build_server(Commands(folder))) as client, anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "validate", {"spec": "pipe.yaml"})
+            writers.append(await anyio.to_thread.run_sync(os.open, pipe, os.O_WRONLY))  # until the command reads it
+            group.cancel_scope.cancel()
+
+    writers: list[int] = []
+    anyio.run(session)
+    with pytest.raises(OSError, match="No such device"):  # nobody reads the pipe any more
+        os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    os.close(*writers)
+
+
 def test_the_server_refuses_to_serve_the_approvals(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
