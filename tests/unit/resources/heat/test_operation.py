@@ -236,6 +236,16 @@ def test_wait_conditions_of_nested_stacks_are_counted_together(services: request
 
 
 @pytest.mark.usefixtures("all_events")
+def test_the_signals_of_cloudformation_are_counted_as_well(services: requests_mock.Mocker, run: CloudRun) -> None:
+    given(services, [*[BEGUN] * 5, DONE])
+    listed = [resource("ready", "AWS::CloudFormation::WaitCondition")]
+    services.get(f"{STACK}/resources", json={"resources": listed})
+    services.get(f"{STACK}/resources/ready/events/{BEGUN[2]['id']}", [shown_event(Count="2", Timeout=str(TIMEOUT))])
+    services.get(f"{STACK}/resources/ready", json={"resource": {"attributes": {"Data": '{"1": "up"}'}}})
+    assert wait_for_signals(run) == [f", waiting for 1 of 2 cloud-init signals for ready {SINCE}{ENDS}"]
+
+
+@pytest.mark.usefixtures("all_events")
 @pytest.mark.parametrize("answer", [failure(403), failure(404)])
 def test_a_wait_condition_that_heat_does_not_show_stops_nothing(
     services: requests_mock.Mocker, run: CloudRun, answer: dict[str, Any]
