@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar
 
-from openstack_prep.base.fields import File, Name, Reads, Strict
+from openstack_prep.base.fields import File, Name, Strict
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.model import Resource
 from openstack_prep.core.resource import Coherent
@@ -15,7 +15,7 @@ from openstack_prep.exposures.external_ips import ExternalIPs
 from openstack_prep.exposures.names import ExposureNames
 from openstack_prep.exposures.service_host import ServiceHost
 from openstack_prep.exposures.virtualization import Virtualization
-from openstack_prep.kubernetes.versions import read_version
+from openstack_prep.kubernetes.versions import ANY_VERSION
 from openstack_prep.resources.identity.in_project import InProject
 
 
@@ -61,7 +61,7 @@ class ClusterFields(InProject):
     """Security group in which the ports of the exposures are opened."""
     router: Name | None = None
     """Router of this spec that gets the static routes of external_ips to given addresses."""
-    kubernetes_version: Annotated[Name, Reads(read_version)] | None = None
+    kubernetes_version: Annotated[Name, ANY_VERSION] | None = None
     """Version of Kubernetes, such as v1.36.2: which objects and fields it has."""
     names: ExposureNames = field(default_factory=ExposureNames)
     """Files and recordsets that make the exposures' names known."""

@@ -12,6 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.fields import matching
 from openstack_prep.base.invalid import InvalidValue
 
 VERSION = re.compile(r"v1\.(\d{1,3})\.(\d{1,3})(-rc\d+)?\+rke2r(\d{1,3})")
@@ -115,13 +116,13 @@ def version_warnings(option: str | None) -> list[str]:
         raise ConfigError(f"--kubernetes-version {option!r} {error.what}; {error.fix}") from None
 
 
-def read_version(value: object) -> object:
-    """Read the version of any Kubernetes, of which only the minor version counts; YAML reads 1.36 as a number."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        raise InvalidValue("is a number in YAML", "write it in quotes, such as '1.36'")
-    if isinstance(value, str) and not re.fullmatch(r"v?1\.\d{1,3}(\.\d{1,3}([-+][-+.\w]+)?)?", value):
-        raise InvalidValue("is not a version of Kubernetes", "write one such as v1.36.2, '1.36' or v1.36.2+rke2r1")
-    return value
+ANY_VERSION = matching(
+    r"v?1\.\d{1,3}(\.\d{1,3}([-+][-+.\w]+)?)?",
+    "is not a version of Kubernetes",
+    "write one such as v1.36.2, '1.36' or v1.36.2+rke2r1",
+    "write it in quotes, such as '1.36'",
+)
+"""Annotates the version of any Kubernetes, of which only the minor version counts."""
 
 
 def minor_of(version: object) -> int | None:

@@ -6,15 +6,13 @@ Sources: kubernetes-nmstate 0.86 (deploy/crds), nmstate 2.2 (rust/src/lib/ifaces
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
-from openstack_prep.base.fields import Address, Cidr, Count, Mac, Memory, Name, Reads, Strict, Text
-from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.fields import Address, Cidr, Count, Mac, Memory, Name, Strict, Text, matching
 from openstack_prep.exposures.endpoint import Label, Namespaced
 from openstack_prep.kubernetes.model import Namespace
 
@@ -24,13 +22,12 @@ WORKERS = {"node-role.kubernetes.io/worker": ""}
 """The default node selector of bridges, for OpenShift; RKE labels workers with the value "true", RKE2 not at all."""
 
 
-def version_of_kubevirt(value: object) -> object:
-    """Read a version of KubeVirt; YAML reads 1.7 as a number."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        raise InvalidValue("is a number in YAML", "write it in quotes, such as '1.7'")
-    if isinstance(value, str) and not re.fullmatch(r"v?\d{1,3}\.\d{1,3}(\.\d{1,3})?", value):
-        raise InvalidValue("is not a version of KubeVirt", "write one such as '1.7' or v1.7.2")
-    return value
+KUBEVIRT_VERSION = matching(
+    r"v?\d{1,3}\.\d{1,3}(\.\d{1,3})?",
+    "is not a version of KubeVirt",
+    "write one such as '1.7' or v1.7.2",
+    "write it in quotes, such as '1.7'",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +146,7 @@ class Virtualization(Strict):
     """Virtual machines that are not rendered by the defaults."""
     nmstate_version: Literal["v1", "v1beta1", "v1alpha1"] = "v1"
     """API version of nmstate.io: v1 since kubernetes-nmstate 0.56, v1beta1 since 0.33, v1alpha1 only up to 0.83."""
-    kubevirt_version: Annotated[Name, Reads(version_of_kubevirt)] | None = None
+    kubevirt_version: Annotated[Name, KUBEVIRT_VERSION] | None = None
     """Version of KubeVirt, such as '1.7', which decides by which label Services select virtual machines."""
     mac_pool: MacPool | None = MacPool()
     """Range of kubemacpool; null if it is not installed."""
