@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextvars import ContextVar
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 from openstack_prep.base.raw import walk
 
@@ -50,7 +50,8 @@ def _values(secret: str) -> Iterator[str]:
 
 def _forms(secret: str) -> Collection[str]:
     once = json.dumps(secret)[1:-1]
-    forms = {secret, " ".join(secret.split()) or secret, once, json.dumps(once)[1:-1], quote(secret, safe="")}
+    forms = {secret, " ".join(secret.split()) or secret, once, json.dumps(once)[1:-1]}
+    forms |= {quote(secret, safe=""), quote_plus(secret)}
     forms |= {repr(secret)[1:-1], repr(f"{secret}'\"")[1:-4]}  # within single quotes, whichever Python chooses
     forms |= {html.escape(form, quote=quotes) for form in [*forms] for quotes in (False, True)}
     for offset in range(3):  # base64 of a text that has it in its middle, without what its neighbours change
@@ -79,8 +80,13 @@ def without_url_secrets(text: str) -> str:
     return _LOGIN.sub("//", QUERY.sub("?...", text))
 
 
+_TOKEN = re.compile(r"gAAAA[\w-]{60,}={0,2}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}")
+"""A Fernet token, as Keystone makes them, or a JSON Web Token."""
+
+
 def without_logins(text: str) -> str:
-    """Return a text of this package, such as an error that quotes a value, without the logins of the URLs in it."""
+    """Return a text such as an error that quotes a value, without the logins of the URLs in it, and without tokens."""
+    text = _TOKEN.sub(HIDDEN, text)
     return _QUOTED_BARE_LOGIN.sub("...", _LOGIN.sub("//...", text)) if "@" in text else text
 
 

@@ -13,6 +13,7 @@ from typing import TextIO
 
 from openstack_prep import extensions, tracing
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.secret_forms import without_logins
 from openstack_prep.base.style import indented
 from openstack_prep.cli import Run
 from openstack_prep.cli.output import QUIET, explained, say
@@ -122,7 +123,7 @@ class _Lines(logging.StreamHandler[TextIO]):
 
 
 class _Visible(logging.Formatter):
-    """Formats messages for a terminal: answers and names contain what others wrote."""
+    """Formats messages for a terminal: answers and names contain what others wrote, and may repeat a token."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return indented(super().format(record))
+        return indented(without_logins(super().format(record)))

@@ -224,7 +224,7 @@ def translate(
     if status is None and (why := certificate.explain(str(error), trust)):
         return ConfigError(f"{doing}: {why}")
     reason = _reason_of(error)
-    detail = presentable(reason.text, hidden)
+    detail = presentable(reason.text, [*hidden, *_secrets_sent(error)])
     if status == 401 and not block:
         block = next((fix for pattern, fix in BLOCKS if pattern.search(reason.text)), "")
     fix = block or fix
@@ -242,6 +242,27 @@ def translate(
     if isinstance(found, NotFound):
         found.of_resource = not _is_unknown_path(error, reason)
     return found
+
+
+SECRET_MEMBERS = ("password", "original_password", "secret", "passcode", "adminPass", "client_secret")
+SECRET_HEADERS = ("X-Auth-Token", "X-Subject-Token", "Authorization")
+
+
+def _secrets_sent(error: Exception) -> Iterator[str]:
+    """Yield the secrets of the refused request, such as the password of a login: a service may repeat them."""
+    request = getattr(getattr(error, "response", None), "request", None)
+    if request is None:
+        return
+    yield from (request.headers[name] for name in SECRET_HEADERS if request.headers.get(name))
+    try:
+        waiting: list[object] = [json.loads(request.body or "null")]
+    except (ValueError, TypeError, RecursionError):  # no JSON, or the content of an image
+        return
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            yield from (each for name, each in part.items() if name in SECRET_MEMBERS and isinstance(each, str))
+        waiting += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
 
 
 NOT_OF_SERVICE = "this answer is not that of the service: check its endpoint, and what is in front of it"

@@ -248,10 +248,10 @@ class Prep(DisplayCommandBase[Any]):
         self.auth_required = True
         try:
             self.app.prepare_to_run_command(self)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
             found = translate(error, "log in as the command `openstack` does", refused=NotAllowed)
             self.of_client = error if found is error else None
-            raise found from error
+            raise found from (error if found is error else None)  # its text may repeat the password
         connection: Connection = self.app.client_manager.sdk_connection
         return connection
 

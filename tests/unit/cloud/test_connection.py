@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -76,6 +77,33 @@ def test_a_wrong_password(services: requests_mock.Mocker, cloud: Cloud) -> None:
     services.post(TOKENS, **failure(401, "The request you have made requires authentication."))
     with expect_error(NotAllowed, IDENTITY, "lab", "401"):
         cloud.authenticate()
+
+
+@pytest.mark.parametrize("status", [400, 401, 409])
+def test_a_login_that_is_repeated_in_the_reason_is_hidden(
+    services: requests_mock.Mocker, cloud: Cloud, status: int
+) -> None:
+    def repeat(request: Any, context: Any) -> str:
+        return json.dumps({"error": {"code": status, "message": f"bad login {request.text}"}})
+
+    services.post(TOKENS, text=repeat, status_code=status, headers={"Content-Type": "application/json"})
+    other = cloud.as_user(username="ocp", password=Secret(WORD), user_domain="Default")
+    with pytest.raises(CloudError) as caught:
+        other.authenticate()
+    assert "bad login" in str(caught.value)
+    assert WORD not in str(caught.value)
+
+
+def test_a_token_that_a_service_repeats_is_hidden(services: requests_mock.Mocker) -> None:
+    """Also one of a form that nobody knows, by the header of the request."""
+    fernet, jwt = f"gAAAAA{'x-_' * 40}==", ".".join(["eyJ" + "a" * 20] * 3)
+    for given in (fernet, jwt, "0123456789abcdef"):
+        services.post(TOKENS, json=token(), headers={"X-Subject-Token": given}, status_code=201)
+        services.get(NETWORKS, **failure(400, f"no such token {given} in the header"))
+        with pytest.raises(CloudError) as caught:
+            connect("lab").network.get("/networks")
+        assert given not in str(caught.value)
+        assert "in the header" in str(caught.value)
 
 
 def test_an_unversioned_address_of_keystone_is_discovered(services: requests_mock.Mocker, clouds_yaml: Path) -> None:
