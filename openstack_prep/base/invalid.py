@@ -51,6 +51,8 @@ class InvalidValue(ValueError):
         return Mistake(where, f"{value!r} {self.what}", self.fix, code=self.code)
 
 
+DOTS = (".", "..")
+"""Segments of a path that clients remove from URLs: a request for the tag .. of a port would be one for the port."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -64,6 +66,8 @@ def one_line(value: object) -> object:
         tab = {*_CONTROL.findall(value)} == {"\t"}
         what, fix = ("a tab", "write a space") if tab else ("a line end or another control character", "write one line")
         raise InvalidValue(f"contains {what}", f"{fix}, and rename what has this name already")
+    if value in DOTS:
+        raise InvalidValue("means a folder in a URL, so that no request can name it", "choose another name")
     return value
 
 

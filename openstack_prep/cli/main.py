@@ -12,6 +12,7 @@ import contextlib
 import gc
 import io
 import os
+import resource
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -35,6 +36,7 @@ FIRST = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
+    forbid_core_dumps()
     open_closed()
     print_any_character()
     try:
@@ -194,6 +196,14 @@ def _extensions(words: Collection[str] | None) -> tuple[extensions.Extension, ..
     names = (name for each in extensions.foundation() for texts in each.commands.values() for name in texts)
     own = {"--version", *names}  # but no group, such as credential: other extensions may add commands to it
     return extensions.foundation() if next(iter(words or ()), "") in own else extensions.installed()
+
+
+def forbid_core_dumps() -> None:
+    """Have the system write no image of the memory when this process crashes: it holds secrets.
+
+    The programs that this one starts inherit it, as they get secrets, too.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 # --- standard streams that the caller has closed, as by ``>&-`` of a shell --------------

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
 
-from openstack_prep.base.errors import LoginBlocked, NotAllowed, NotUnique
+from openstack_prep.base.errors import CloudError, LoginBlocked, NotAllowed, NotUnique
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import Key, OwnershipTag, Resource
@@ -196,4 +196,16 @@ def only_one(found: Iterable[M], what: str) -> M | None:
 @query
 def in_project(run: CloudRun, collection: str, member: str, project_id: str) -> Sequence[Values]:
     """Return all Neutron resources of a kind in a project, such as ("security-groups", "security_group")."""
-    return run.admin.network.list(f"/{collection}", f"{member}s", project_id=project_id)
+    listed = run.admin.network.list(f"/{collection}", f"{member}s", project_id=project_id)
+    refuse_others(f"GET network/{collection}", listed, "project_id", project_id)
+    return listed
+
+
+def refuse_others(asked: str, listed: Iterable[Raw], field: str, project_id: str) -> None:
+    """Raise CloudError if a list of one project has resources of others: what is in between drops queries.
+
+    Those of a spec with the same name in another project would count as duplicates of this project's, and be deleted.
+    """
+    if other := next((raw[field] for raw in listed if raw.get(field) not in (None, project_id)), None):
+        what = f"the answer lists resources of project {other}, although those of {project_id} were asked for"
+        raise CloudError(f"{asked}: {what}; check what is in front of the service: it ignores queries")

@@ -19,7 +19,8 @@ from requests.exceptions import ChunkedEncodingError
 
 from openstack_prep import tracing
 from openstack_prep.base import certificate
-from openstack_prep.base.errors import ConfigError, NotFound
+from openstack_prep.base.errors import CloudError, ConfigError, NotFound
+from openstack_prep.base.invalid import DOTS
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import entries, request_log
@@ -112,6 +113,8 @@ class Service:
         if method in READING and not once:  # 500: nothing was changed, whatever has failed
             options.setdefault("retriable_status_codes", [*RETRIABLE, 500])
         bare_path, known = path.partition("?")[0], in_use()
+        if not {*DOTS}.isdisjoint(bare_path.split("/")):  # of a name that somebody else has given
+            raise CloudError(f"{method} {self.type}{bare_path}: no request can name '.' or '..'; rename the resource")
         if known is not None:
             known.check(self.type, bare_path)
             if known.retries is not None:

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.core.model import Status
 from openstack_prep.resources.compute.flavor import Flavor
@@ -19,6 +21,8 @@ from openstack_prep.resources.heat import operation
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.stack import Stack
+from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
 from tests.functional.conftest import Prep
 from tests.functional.lab import Lab
 
@@ -359,3 +363,47 @@ def test_a_kept_plan_brings_the_consent_that_it_was_made_with(prep: Prep, tmp_pa
     prep.run("plan", "--allow-replace", "-o", "kept", "spec.yaml")
     prep.run("apply", "--plan", "kept")
     assert prep.changes() == set()
+
+
+def wait_for(lab: Lab, status: str) -> None:
+    deadline = time.monotonic() + 120
+    heat = lab.as_user().orchestration
+    while (found := [each["stack_status"] for each in heat.list("/stacks", "stacks")]) != [status]:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.5)
+
+
+def test_what_a_colleague_has_put_into_a_stack_is_named_before_it_is_destroyed(lab: Lab, tmp_path: Path) -> None:
+    """By ``openstack stack update``; the members by which a group shrinks in the spec are the spec's own."""
+    (tmp_path / "port.yaml").write_text(PORT)
+    declared = written(tmp_path, "grows", GROWS.replace("COUNT", "2"), network="nodes")
+    lab.apply(declared)
+    heat, cinder = lab.as_user().orchestration, lab.as_user().volume
+    (raw,) = heat.list("/stacks", "stacks")
+    path = f"/stacks/grows/{raw['id']}"
+    template = yaml.safe_load(GROWS.replace("COUNT", "2") + VOLUME)
+    heat.request("PATCH", path, json={"template": template, "files": heat.get(f"{path}/files")})
+    wait_for(lab, "UPDATE_COMPLETE")
+    (volume,) = cinder.list("/volumes", "volumes")
+
+    fewer = written(tmp_path, "grows", GROWS.replace("COUNT", "1"), network="nodes")
+    for stack in (declared, fewer):
+        plan = api.plan_destroy(lab.cloud, lab.spec(stack))
+        losses = [loss.address for step in plan for loss in step.deletion_losses if step.key.kind == "stack"]
+        assert losses == [f"stack_resource/{volume['id']}"]
+    with pytest.raises(PlanRefused):
+        lab.destroy_stacks(declared)
+    assert cinder.list("/volumes", "volumes") == [volume]
+    alone = Spec(lab.name, (replace(declared, project=None),))
+    api.destroy(lab.as_user(), alone, allow_loss=losses).raise_for_failures()
+    assert cinder.list("/volumes", "volumes") == []
+
+
+def test_a_suspended_stack_is_refused_before_heat_refuses_it(lab: Lab, tmp_path: Path) -> None:
+    declared = written(tmp_path, "port", PORT, network="nodes")
+    lab.apply(declared)
+    heat = lab.as_user().orchestration
+    (raw,) = heat.list("/stacks", "stacks")
+    heat.post(f"/stacks/port/{raw['id']}/actions", {"suspend": None})
+    wait_for(lab, "SUSPEND_COMPLETE")
+    assert [each.code for each in lab.plan(declared).refusals] == [Code.STACK_REFUSED]

@@ -177,7 +177,11 @@ def default_group(services: requests_mock.Mocker, description: str = "Default se
         kept["revision_number"] += 1
         return {"security_group": dict(kept)}
 
-    services.get("http://neutron/v2.0/security-groups", json=lambda *_: {"security_groups": [dict(kept)]})
+    def listed(request: Any, context: Any) -> dict[str, Any]:
+        (project_id,) = request.qs.get("project_id", ["project"])
+        return {"security_groups": [{**kept, "project_id": project_id}]}
+
+    services.get("http://neutron/v2.0/security-groups", json=listed)
     services.get(LEASE, json=lambda *_: {"security_group": dict(kept)})
     services.put(LEASE, json=put)
     return kept

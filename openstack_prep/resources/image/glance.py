@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ResourceFailed
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.cloud_run import CloudRun, refuse_others
 from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.lists.queries import list_images
@@ -149,7 +149,9 @@ def named(run: CloudRun, names: tuple[str, ...]) -> list[ImageRecord]:
 @query
 def owned(run: CloudRun, project_id: str) -> list[ImageRecord]:
     """Return all images that a project owns."""
-    return list(map(ImageRecord.read, list_images(run.admin, owner=project_id)))
+    listed = list_images(run.admin, owner=project_id)
+    refuse_others("GET image/images", listed, "owner", project_id)
+    return list(map(ImageRecord.read, listed))
 
 
 def has_tagged(run: CloudRun, project: Resource | None) -> bool:

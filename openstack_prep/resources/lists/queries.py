@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openstack_prep.base.errors import CloudError, NotFound
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.cloud_run import CloudRun, in_project
+from openstack_prep.cloud.cloud_run import CloudRun, in_project, refuse_others
 from openstack_prep.core.deletion_loss import Deletion
 from openstack_prep.core.run import IDS_PER_REQUEST, fact, query
 from openstack_prep.resources.lists.neutron_records import (
@@ -182,7 +182,11 @@ PORT_FIELDS = (
 @query
 def ports_in_project(run: CloudRun, project_id: str | None) -> Sequence[Raw]:
     """Return all ports of a project as Neutron returns them; empty if the project does not exist yet."""
-    return () if project_id is None else neutron_list(run, "/ports", project_id=project_id, fields=PORT_FIELDS)
+    if project_id is None:
+        return ()
+    listed = neutron_list(run, "/ports", project_id=project_id, fields=PORT_FIELDS)
+    refuse_others("GET network/ports", listed, "project_id", project_id)
+    return listed
 
 
 @query

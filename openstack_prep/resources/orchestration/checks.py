@@ -313,7 +313,13 @@ def against(stack: Inputs, run: CloudRun, observed: Observed | None) -> Iterator
     yield from _of_parameters(stack, fetch=True)
     what, refused = "the update", ""
     if observed is not None:
-        refused = observed.record_as(StackRecord).refused
+        record = observed.record_as(StackRecord)
+        refused = record.refused
+        if (
+            record.status.startswith("SUSPEND") and not record.in_progress
+        ):  # Heat 27.0.1, engine/service.py, update_stack
+            command = shell.join(["openstack", "stack", "resume", "--wait", stack.name])
+            yield stack.mistake("is suspended, and Heat updates no such stack", command, Code.STACK_REFUSED)
     elif stack.askable(run):
         try:
             planned(run, stack)

@@ -18,7 +18,8 @@ from openstack_prep.core.deletion_loss import UNREAD, Deletion, DeletionLoss, Lo
 from openstack_prep.core.model import Observed, Resource
 from openstack_prep.resources.cascades.row import find_losses
 from openstack_prep.resources.compute.server_group import ServerGroup
-from openstack_prep.resources.heat.preview import MAYBE, Effect
+from openstack_prep.resources.heat.flow import GROUPS
+from openstack_prep.resources.heat.preview import MAYBE, STATELESS, Effect
 from openstack_prep.resources.heat.stacks import HeatResource, HeatStack
 from openstack_prep.resources.lists.neutron_records import (
     GroupRecord,
@@ -37,6 +38,7 @@ from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SELF, in_words
 from openstack_prep.resources.network.uses import interfaces_of
+from openstack_prep.resources.orchestration.record import StackRecord
 
 UNREAD_RULES = f"{UNREAD}/security_group_rule"
 GROUP = "OS::Neutron::SecurityGroup"
@@ -65,6 +67,35 @@ def taken_by_update(run: CloudRun, stack: HeatStack, effects: Collection[Effect]
         for each in losses.find(updated):
             if isinstance(each, DeletionLoss) and (each.effect is LossEffect.DELETED or each.address == UNREAD_RULES):
                 yield each
+
+
+def list_undeclared(record: StackRecord) -> Iterator[DeletionLoss]:
+    """Yield the resources of a stack that the spec's template does not have, except those without data.
+
+    Somebody may have added them by `openstack stack update`. An update would delete them, as Heat has previewed; the
+    members by which a group would shrink are the spec's.
+    """
+    made = record.stack.made
+    deleted = {each.place: each for each in record.preview if each.verb == "delete" and each.place in made}
+    for place, effect in deleted.items():
+        if effect.type not in STATELESS and not any(_goes(member, made, deleted) for member in _members(place, made)):
+            where = f"{effect.type} {place} of stack {record.stack.name}, whose template in the spec does not have it"
+            yield DeletionLoss(effect=LossEffect.DELETED, kind="stack_resource", id=made[place].id, detail=where)
+
+
+def _members(place: str, made: Mapping[str, HeatResource]) -> Iterator[str]:
+    """Yield the places of the members of groups that a place is, or is in."""
+    while "." in place:
+        group = place.rpartition(".")[0]
+        if group in made and made[group].type in GROUPS:
+            yield place
+        place = group
+
+
+def _goes(member: str, made: Mapping[str, HeatResource], deleted: Collection[str]) -> bool:
+    """Whether a member of a group goes with all that it consists of, of which Heat lists nested stacks or not."""
+    parts = (place for place, each in made.items() if f"{place}.".startswith(f"{member}.") and not each.nested)
+    return all(place in deleted for place in parts)
 
 
 @dataclass(frozen=True)

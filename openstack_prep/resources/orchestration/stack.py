@@ -31,7 +31,7 @@ from openstack_prep.resources.image.glance import ID, NAME, SPEC
 from openstack_prep.resources.orchestration import checks
 from openstack_prep.resources.orchestration.checks import QuotaCheck
 from openstack_prep.resources.orchestration.inputs import Inputs, StackNeighbours
-from openstack_prep.resources.orchestration.losses import StackLosses, taken_by_update
+from openstack_prep.resources.orchestration.losses import StackLosses, list_undeclared, taken_by_update
 from openstack_prep.resources.orchestration.record import PENDING, StackRecord, group_names
 
 COMPARED = ("template", "parameters", "environment", "tags", "status")
@@ -232,10 +232,11 @@ class Stack(Inputs, LeavesContent):
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
-        """Yield what the services take from others when Heat deletes the resources of stacks."""
+        """Yield what goes that is not the spec's, and what services take from others with the resources of stacks."""
         for deletion in deletions:
-            stack = deletion.observed.record_as(StackRecord).stack
-            yield from ((deletion.key, finding) for finding in StackLosses(run, stack, going).find())
+            record = deletion.observed.record_as(StackRecord)
+            yield from ((deletion.key, loss) for loss in list_undeclared(record))
+            yield from ((deletion.key, finding) for finding in StackLosses(run, record.stack, going).find())
 
     def list_taken(self, observed: Observed) -> Iterable[DeletionLoss | Unchecked]:
         return observed.record_as(StackRecord).taken

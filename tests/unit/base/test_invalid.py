@@ -75,6 +75,13 @@ def test_a_name_has_no_spaces_at_its_ends(name: str) -> None:
     assert one_line(name) == name
 
 
+def test_no_request_can_name_dots() -> None:
+    for name in (".", ".."):
+        with pytest.raises(InvalidValue):
+            one_line(name)
+    assert one_line("...") == "..."
+
+
 def test_a_tab_is_named(wording: Wording) -> None:
     with pytest.raises(InvalidValue) as caught:
         one_line("a\tb")

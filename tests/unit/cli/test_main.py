@@ -5,6 +5,7 @@ import gc
 import json
 import logging
 import re
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -775,6 +776,14 @@ def test_an_argument_with_a_null_character(words: tuple[str, ...], capsys: pytes
         main(words)
     assert caught.value.code == 2
     assert contains(capsys.readouterr().err, "config.invalid", "U+0000")
+
+
+def test_a_crash_leaves_no_core_dump(prep: Prep, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would contain the secrets of the run."""
+    set_limits: list[Any] = []
+    monkeypatch.setattr("resource.setrlimit", lambda *limits: set_limits.append(limits))
+    prep("validate", "spec.yaml")
+    assert set_limits == [(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))]
 
 
 def test_without_debug_the_libraries_say_nothing(prep: Prep, services: requests_mock.Mocker, wording: Wording) -> None:

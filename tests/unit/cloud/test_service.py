@@ -447,3 +447,12 @@ def test_keys_of_an_account_are_not_logged(services: requests_mock.Mocker, caplo
     services.get(f"{ENDPOINTS['object-store']}/?format=json", json=[], headers={"X-Account-Meta-Temp-Url-Key": "hush"})
     assert list(Cloud(connection()).object_store.ask_list("", params={"format": "json"})) == []
     assert "hush" not in caplog.text
+
+
+def test_a_name_of_dots_is_no_request_for_something_else(services: requests_mock.Mocker) -> None:
+    """Clients remove such segments: the deletion of the tag .. of a port would delete the port."""
+    network = Cloud(connection()).network
+    for path in ("/ports/p/tags/..", "/ports/./tags", "/ports/p/tags/..?x=y"):
+        with pytest.raises(CloudError):
+            network.delete(path)
+    assert not any(each.method == "DELETE" for each in services.request_history)

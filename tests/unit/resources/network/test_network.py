@@ -7,7 +7,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.errors import CloudError
-from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.cloud_run import CloudRun, in_project
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, OwnershipTag
@@ -16,7 +16,7 @@ from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.network.declared_port import VisibleNetwork
 from openstack_prep.resources.network.network import ExternalNetwork, Network
 from openstack_prep.resources.network.router import Router
-from tests.unit.conftest import ENDPOINTS, connection, failure
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, connection, failure
 from tests.unit.texts import contains
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
@@ -191,3 +191,12 @@ def test_two_external_networks_of_one_name(
         assert list(kind(name="x", external_network="external").list_unchecked(run, [])) == []
     services.get(f"{NEUTRON}/networks", json={"networks": networks[:1]})
     assert list(FloatingIP(name="x", external_network="external").list_unchecked(run.fresh(), None)) == []
+
+
+@pytest.mark.usefixtures("administrator")
+def test_a_list_with_resources_of_other_projects_is_an_error(run: CloudRun, services: requests_mock.Mocker) -> None:
+    """A proxy that drops queries: a network of a spec of the same name elsewhere would be a duplicate to delete."""
+    mine, theirs = ({"id": each, "name": "n", "project_id": each} for each in (ADMIN_PROJECT, "elsewhere"))
+    services.get(f"{NEUTRON}/networks", json={"networks": [mine, theirs]})
+    with pytest.raises(CloudError, match="elsewhere"):
+        in_project(run, "networks", "network", ADMIN_PROJECT)
