@@ -162,8 +162,6 @@ def _declared(step: Step, steps: Mapping[Key, Step], salt: bytes) -> str:
 
     It is expensive to guess: logins in URLs count as well.
     """
-    from openstack_prep.verbs.spec_files import digest  # it loads kinds that few specs have, and few runs are refused
-
     needed = [steps[key].resource for key in sorted(step.needs) if key in steps]
     declared = [[str(each.key), plain(_values(each), shown=str)] for each in (step.resource, *needed)]
     return digest(json.dumps(declared, sort_keys=True, default=str).encode(), salt)
