@@ -78,11 +78,11 @@ def test_programs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_tools_by_a_client(folder: Path) -> None:
-    async def call(name: str, **arguments: Any) -> tuple[bool, Any]:
-        answer = await client.call_tool(name, arguments)
-        return bool(answer.is_error), answer.structured_content
+    async def work(client: Client) -> None:
+        async def call(name: str, **arguments: Any) -> tuple[bool, Any]:
+            answer = await client.call_tool(name, arguments)
+            return bool(answer.is_error), answer.structured_content
 
-    async def work() -> None:
         failed, found = await call("validate", spec="in/spec.yaml")
         assert not failed
         assert found["result"]["resources"] == ["project/lab"]
@@ -98,11 +98,9 @@ def test_tools_by_a_client(folder: Path) -> None:
         assert await call("schema", section="trunks") == (True, None)
 
     async def session() -> None:
-        nonlocal client
         async with Client(build_server(Commands(folder))) as client:
-            await work()
+            await work(client)
 
-    client: Client
     anyio.run(session)
 
 
