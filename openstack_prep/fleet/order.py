@@ -89,6 +89,8 @@ class Order:
     cloud: str | None = None
     """Entry of clouds.yaml; None: that of OS_* variables."""
     region: str | None = None
+    content: str = ""
+    """Digest of the spec when the run began: other content was neither checked nor tried by an earlier wave."""
     labels: tuple[str, ...] = ()
     """Labels of the workers that may carry it out: the region, of the target or of the entry, and the entry."""
     address: str = ""

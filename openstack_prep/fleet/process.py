@@ -5,11 +5,13 @@ A phase is a planning or a carrying out of a fleet. This is the one place where 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 import time
 from pathlib import Path
 
-from openstack_prep.base.formats.yaml_places import shared_document
+from openstack_prep.base.formats.yaml_places import Document, shared_document
 from openstack_prep.base.secret import without_prompts
 from openstack_prep.cloud.connection import Cloud, connect
 from openstack_prep.cloud.shared_cloud import SharedCloud
@@ -91,6 +93,12 @@ def spec_of(order: Order, *, needs_secrets: bool = True) -> Spec:
     )
     with without_prompts():  # a question per target is no way, and threads would ask at the same time
         return read_spec(Path(order.spec), given, read=shared_document)
+
+
+def content_of(spec: Spec) -> str:
+    """Return a digest of the files of a spec, and of the values of its variables that are no secrets."""
+    texts = [each.document.content for each in spec.parts if isinstance(each.document, Document)]
+    return hashlib.sha256(json.dumps([texts, dict(spec.values)], sort_keys=True, default=str).encode()).hexdigest()
 
 
 def cloud_of(order: Order) -> Cloud:

@@ -251,7 +251,10 @@ def check(
         entry, region, address = entries[named]
         region = order.region or region
         labels, environment = tuple(filter(None, (region, entry))), _environment(spec)
-        found.orders[name] = replace(order, cloud=entry, address=address, labels=labels, environment=environment)
+        content = process.content_of(spec)
+        found.orders[name] = replace(
+            order, cloud=entry, address=address, content=content, labels=labels, environment=environment
+        )
         found.clouds[name], found.specs[name], found.resources[name] = entry or "", spec.name, len(resolved.resources)
         found.files[name] = [*(str(each.path) for each in spec.parts), *local_files(spec)]
         other = owners.setdefault((spec.name, entry or "", region), name)

@@ -44,6 +44,9 @@ def work(order: Order) -> TargetOutcome:
     try:
         interrupts.raise_passed_on()
         spec = process.spec_of(order)
+        if order.content not in ("", process.content_of(spec)):
+            what = "was modified after the run had begun"
+            raise PlanRefused([Mistake(order.spec, what, "run again", code=Code.PLAN_CHANGED)])
         found = _WORK[order.verb](order, spec)
     except KeyboardInterrupt:
         found = TargetOutcome(

@@ -347,6 +347,11 @@ class Document:
             raise _unreadable(self.name, "is nested too deeply", "reduce the nesting") from None
 
     @property
+    def content(self) -> str:
+        """The text that it was read from."""
+        return self._text
+
+    @property
     def repeated(self) -> list[Mistake]:
         """Duplicate keys; ``repeated_at`` has them by where they begin in the text, as ``part`` returns it."""
         return list(self.repeated_at.values())

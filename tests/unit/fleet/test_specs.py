@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.cloud.connection import chosen_entry, opened
 from openstack_prep.fleet import load_fleet, process
+from openstack_prep.fleet.order import TargetStatus
 from openstack_prep.fleet.runs import choose
+from openstack_prep.fleet.work import work
 from tests.unit.fleet import fleets
 from tests.unit.texts import Wording, contains
 
@@ -164,3 +167,13 @@ def test_only_some_targets(tmp_path: Path, wording: Wording) -> None:
         choose(fleet, ["xx"])
     wording(caught.value)
     assert caught.value.exit_code == 2
+
+
+def test_a_spec_that_is_replaced_during_the_run_is_not_carried_out(tmp_path: Path) -> None:
+    """An earlier wave has tried other content; nobody has agreed to this one."""
+    path = fleets.write(tmp_path, teams_csv=f"{HEAD}red,,,\n")
+    order = choose(load_fleet(path)).orders["red"]
+    spec = Path(order.spec)
+    spec.write_text(f"{spec.read_text()}# another line\n")
+    outcome = work(order)
+    assert (outcome.status, [each["code"] for each in outcome.errors]) == (TargetStatus.REFUSED, [Code.PLAN_CHANGED])
