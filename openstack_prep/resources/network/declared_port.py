@@ -583,11 +583,18 @@ class Port(HasCascades, NetworkResource[PortRecord]):
                 yield raw, pair
 
     def _with_tags(self, run: CloudRun, observed: Observed) -> Observed:
-        """Add the missing tags; their request cannot be part of the one that creates or updates the port."""
-        present = observed.record_as(PortRecord).tags
+        """Add the missing tags; their request cannot be part of the one that creates or updates the port.
+
+        Neutron 29.0.0 reads the path of a request as Latin-1, and stores other letters than those of ASCII wrongly.
+        """
+        missing = sorted({*(self.tags or ())}.difference(observed.record_as(PortRecord).tags))
         cloud, _ = self.maker(run)
-        for tag in sorted(set(self.tags or ()).difference(present)):
-            cloud.network.put(f"/ports/{observed.id}/tags/{quote(tag, safe='')}")
+        path = f"/ports/{observed.id}/tags"
+        if missing and "tag-creation" in queries.extensions(run):
+            cloud.network.post(path, {"tags": missing})
+        else:
+            for tag in missing:
+                cloud.network.put(f"{path}/{quote(tag, safe='')}")
         return replace(observed, values={**observed.values, "tags": frozenset(self.tags or ())})
 
     def delete(self, run: CloudRun, observed: Observed) -> None:

@@ -160,6 +160,16 @@ def test_it_is_created_with_ids_for_names(
     assert run.known[wanted.key].values["tags"] == {"a/b", "c"}
 
 
+def test_tags_are_added_by_one_request_where_neutron_has_it(
+    run: CloudRun, services: requests_mock.Mocker, ports: list[dict[str, Any]]
+) -> None:
+    services.get(f"{NEUTRON}/extensions", json={"extensions": [{"alias": "tag-creation"}]})
+    services.post(f"{NEUTRON}/ports", json={"port": vip(tags=["c"])})
+    added = services.post(f"{NEUTRON}/ports/p1/tags", status_code=200, json={"tags": []})
+    executor.execute(plan(run, replace(WEB, tags=("größe", "c", "a/b"))), run).raise_for_failures()
+    assert added.last_request.json() == {"tags": ["a/b", "größe"]}
+
+
 RECORDED = {"ip_address": "10.0.0.60", "mac_address": MAC}
 FOREIGN = {"ip_address": "10.0.0.61", "mac_address": MAC}
 TAGS = ["openstack-prep:other~10.0.0.60", "blue"]
