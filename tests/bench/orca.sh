@@ -12,6 +12,7 @@ id() { # id KIND NAME
 }
 
 orca project create --description "OpenShift 4 lab" ocp-tenant
+# shellcheck disable=SC2153 # not a misspelled OS_PASSWORD
 orca user create --password "$OCP_PASSWORD" ocp-user
 project=$(id project ocp-tenant)
 user=$(id user ocp-user)
@@ -27,7 +28,7 @@ orca quota set --project "$project" --cores 40 --ram 102400 --security-groups 40
 orca flavor create --ram 16384 --vcpus 4 --disk 25 master
 
 external=$(id network external)
-token=$(orca token issue -f value | head -n 1)
+token=$(orca token issue -f value | sed -n 1p)
 network=$(orca catalog list -f value | awk '$2 == "network" && $3 == "public" {print $5}')
 for address in 192.168.122.164 192.168.122.180; do
     body="{\"floatingip\": {\"floating_network_id\": \"$external\", \"floating_ip_address\": \"$address\","
