@@ -7,6 +7,10 @@ Source: RFC 6125, section 6.4 (a wildcard stands for one whole label, the first 
 Source: RFC 1122, sections 3.2.2.1 and 4.2.3.4 (what a host or router answers when nothing listens, or nobody has the
 address); Kubernetes 046d201c45, staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go (/readyz answers 200 or
 500); OpenShift router 7a9f1a0d50, images/router/haproxy/conf/error-page-503.http (a route without a pod).
+
+Source: Neutron 29.0.0, ovn_client.py (_get_snat_cidrs_for_external_router: SNAT for 0.0.0.0/0 by default); OVN
+v24.03.0, v23.09.1 and v23.06.3, northd/northd.c (lr_out_snat: no SNAT of replies; earlier, the answer from a floating
+IP to a machine behind the same router is translated back too early, and leaves the router on the outside).
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.fields import is_address
 from openstack_prep.openshift.names.resolver import resolve
@@ -75,6 +80,7 @@ def read_certificate(der: bytes) -> Certificate:
 # --- connection -------------------------------------------------------------------------------
 
 
+THIS_MACHINE = "this machine"
 SECONDS = 5.0
 """Seconds for one connection, from the first packet to the status of the answer."""
 LONGEST_LINE = 4096
@@ -125,7 +131,7 @@ class ProbeOutcome:
     """Status of the HTTP answer."""
     seconds: float | None = 0.0
     """How long it took; None: left out, so that the same outcome has the same words."""
-    origin: str = "this machine"
+    origin: str = THIS_MACHINE
     """Where it was sent from."""
 
     @property
@@ -343,7 +349,12 @@ def _hop(outcome: ProbeOutcome, all_of_them: Sequence[ProbeOutcome]) -> tuple[st
         reason = f"something drops TCP {port} to an address that answers on another port"
         return GROUPS, reason, f"check firewalls between {outcome.origin} and {address}, then the security groups"
     reason = "nothing answers: a firewall drops it, Neutron has not realised the address, or no machine has it"
-    return FLOATING_IP, reason, f"traceroute -T -p {port} {address}  # shows the last hop that answers"
+    trial = ["traceroute", "-T", "-p", str(port), address]
+    if outcome.origin == THIS_MACHINE:
+        return FLOATING_IP, reason, f"{shell.join(trial)}  # shows the last hop that answers"
+    reason += f", or the router loses the answers to {outcome.origin}, as OVN before 24.03 does for machines behind it"
+    fix = f"{shell.join(['ssh', outcome.origin, *trial])}  # and verify --probe from a machine outside of the cloud"
+    return FLOATING_IP, reason, fix
 
 
 def _certificate(outcome: ProbeOutcome) -> Iterator[Diagnostic]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.openshift.names.resolver import ResolvedName
-from openstack_prep.openshift.probe import Failure, ProbeOutcome, ProbeRequest, compare, probe
+from openstack_prep.openshift.probe import THIS_MACHINE, Failure, ProbeOutcome, ProbeRequest, compare, probe
 from openstack_prep.openshift.verify.chain import Chain, Verification
 from openstack_prep.openshift.verify.links import evaluate
 from openstack_prep.openshift.verify.target import VerificationRequest, wanted
@@ -127,3 +128,12 @@ def test_the_hop_where_a_connection_ends(failures: Sequence[Failure], hop: str) 
     first = next(iter(compare(CHAIN, outcomes)))
     assert first.where == hop
     assert first.status is (DiagnosticStatus.UNKNOWN if failures[0] is Failure.NO_ROUTE else DiagnosticStatus.ERROR)
+
+
+def test_a_path_is_traced_where_the_probe_came_from() -> None:
+    found = [replace(outcome(Failure.TIMEOUT), origin=origin) for origin in (THIS_MACHINE, "core@node")]
+    first, other = (next(iter(compare(CHAIN, [each]))) for each in found)
+    traced = ["traceroute", "-T", "-p", "6443", "192.0.2.10"]
+    assert shlex.split(first.fix, comments=True) == traced
+    assert shlex.split(other.fix, comments=True) == ["ssh", "core@node", *traced]
+    assert (first.where, other.where) == ("floating IP", "floating IP")
