@@ -148,9 +148,13 @@ class DataPlane:
 
     def sync(self) -> None:
         """Wait until the bridges do what stands in OVN's northbound database."""
+        self.northbound("sync")
+
+    def northbound(self, *words: str) -> str:
+        """Read or change OVN's northbound database; returns when the bridges do what stands there."""
         database = f"unix:{self.layout.ovn / 'nb.sock'}"
-        command = ["ovn-nbctl", f"--db={database}", "--timeout=30", "--wait=hv", "sync"]
-        subprocess.run(command, check=True, capture_output=True, env=self.environment)
+        command = ["ovn-nbctl", f"--db={database}", "--timeout=30", "--wait=hv", *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True, env=self.environment).stdout
 
     @property
     def environment(self) -> Mapping[str, str]:

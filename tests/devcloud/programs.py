@@ -13,7 +13,10 @@ from pathlib import Path
 from tests.devcloud.layout import DevcloudError, Layout
 from tests.devcloud.progress import timed
 
-PACKAGES = ("openvswitch-switch", "ovn-central", "ovn-host", "keepalived", "haproxy", "ethtool", "iproute2")
+PACKAGES = (
+    *("openvswitch-switch", "ovn-central", "ovn-host", "keepalived", "haproxy", "ethtool", "iproute2"),
+    *("openssh-client", "openssh-server"),
+)
 FOLDERS = ("usr/sbin", "usr/bin", "sbin", "bin", "usr/lib/openvswitch-switch")
 
 

@@ -155,8 +155,9 @@ def instead_of_rule(world: Exposed, **rule: Any) -> Iterator[None]:
             world.network.delete_security_group_rule(each["id"])
     added = None
     if rule:
-        body = {"direction": "ingress", "protocol": "tcp", "port_range_min": 443, "port_range_max": 443} | rule
-        added = world.network.create_security_group_rule(security_group_id=group.id, ether_type="IPv4", **body)
+        body = {"direction": "ingress", "ether_type": "IPv4", "protocol": "tcp"} | rule
+        ports = {"port_range_min": 443, "port_range_max": 443}
+        added = world.network.create_security_group_rule(security_group_id=group.id, **ports, **body)
     yield
     if added:
         world.network.delete_security_group_rule(added)
@@ -224,3 +225,75 @@ def port_security_off(world: Exposed) -> Iterator[None]:
     world.network.update_port(port.id, **off)
     yield
     world.network.update_port(port.id, port_security_enabled=True, security_groups=port.security_group_ids)
+
+
+@exposure("both nodes announce the address", answered=True)
+def both_announce(world: Exposed) -> Iterator[None]:
+    world.nodes[1].announce(ADDRESS)
+    yield
+
+
+@contextmanager
+def pairs_on_all(world: Exposed, **pair: str) -> Iterator[None]:
+    for node in world.nodes:
+        world.network.update_port(node.port_id, allowed_address_pairs=[pair])
+    yield
+
+
+@exposure("pairs with every address", answered=True)
+def pairs_with_everything(world: Exposed) -> Iterator[None]:
+    with pairs_on_all(world, ip_address="0.0.0.0/0"):
+        yield
+
+
+@exposure("pairs with a MAC address that no node uses", "pairs.missing", answered=False)
+def pairs_with_another_mac(world: Exposed) -> Iterator[None]:
+    with pairs_on_all(world, ip_address=ADDRESS, mac_address="00:00:5e:00:01:1e"):
+        yield
+
+
+@exposure("the rule for the port by IPv6 only", "security-group.blocks", answered=False)
+def rule_by_ipv6(world: Exposed) -> Iterator[None]:
+    with instead_of_rule(world, ether_type="IPv6"):
+        yield
+
+
+@exposure("the rule for the port by UDP only", "security-group.blocks", answered=False)
+def rule_by_udp(world: Exposed) -> Iterator[None]:
+    with instead_of_rule(world, protocol="udp"):
+        yield
+
+
+@exposure("the rule for the port from members of the group only", "security-group.blocks", answered=False)
+def rule_for_members(world: Exposed) -> Iterator[None]:
+    with instead_of_rule(world, remote_group_id=world.group.id):
+        yield
+
+
+@contextmanager
+def own_group(world: Exposed, **egress: Any) -> Iterator[None]:
+    """Give the nodes a stateless group that lets everything in, with one rule for what goes out."""
+    network, ports = world.network, [world.port(node) for node in world.nodes]
+    group = network.create_security_group(name="stateless", stateful=False, project_id=world.project_id)
+    for rule in group.security_group_rules:
+        network.delete_security_group_rule(rule["id"])
+    for body in ({"direction": "ingress"}, {"direction": "egress", **egress}):
+        network.create_security_group_rule(security_group_id=group.id, ether_type="IPv4", **body)
+    for port in ports:
+        network.update_port(port.id, security_groups=[group.id])
+    yield
+    for port in ports:
+        network.update_port(port.id, security_groups=port.security_group_ids)
+    network.delete_security_group(group)
+
+
+@exposure("a stateless group that lets answers out", answered=True)
+def stateless(world: Exposed) -> Iterator[None]:
+    with own_group(world):
+        yield
+
+
+@exposure("a stateless group that lets no answer out", "security-group.blocks", answered=False)
+def stateless_without_answers(world: Exposed) -> Iterator[None]:
+    with own_group(world, protocol="udp"):
+        yield

@@ -186,9 +186,105 @@ def router_of(world: Mesh) -> Any:
     return found
 
 
+@mesh("no interface of the router in one network", "route.missing", "all")
+def no_interface(world: Mesh) -> Iterator[None]:
+    router = router_of(world)
+    (subnet,) = world.network.subnets(project_id=world.project_id, name="nodes2")
+    world.network.remove_interface_from_router(router, subnet_id=subnet.id)
+    yield
+    world.network.add_interface_to_router(router, subnet_id=subnet.id)
+
+
 @mesh("the router disabled", "router.disabled", "all")
 def router_disabled(world: Mesh) -> Iterator[None]:
     router = router_of(world)
     world.network.update_router(router, admin_state_up=False)
     yield
     world.network.update_router(router, admin_state_up=True)
+
+
+@mesh("two routers without routes to each other", "route.missing", "all")
+def two_routers(world: Mesh) -> Iterator[None]:
+    with apart(world, routes=()):
+        yield
+
+
+@mesh("two routers with a route in one of them alone", "route.missing", "all")
+def one_route(world: Mesh) -> Iterator[None]:
+    with apart(world, routes=(1,)):
+        yield
+
+
+@mesh("two routers with routes to each other")
+def both_routes(world: Mesh) -> Iterator[None]:
+    with apart(world, routes=(1, 2)):
+        yield
+
+
+@contextmanager
+def apart(world: Mesh, routes: tuple[int, ...]) -> Iterator[None]:
+    """Give the second network a router of its own, and a network between both."""
+    network, first = world.network, router_of(world)
+    (subnet,) = network.subnets(project_id=world.project_id, name="nodes2")
+    network.remove_interface_from_router(first, subnet_id=subnet.id)
+    second = network.create_router(name="second", project_id=world.project_id)
+    network.add_interface_to_router(second, subnet_id=subnet.id)
+    between = network.create_network(name="between", project_id=world.project_id)
+    joint = network.create_subnet(
+        network_id=between.id, cidr="10.9.0.0/24", ip_version=4, gateway_ip=None, project_id=world.project_id
+    )
+    for router, address in ((first, "10.9.0.101"), (second, "10.9.0.102")):
+        port = network.create_port(
+            network_id=between.id,
+            fixed_ips=[{"subnet_id": joint.id, "ip_address": address}],
+            project_id=world.project_id,
+        )
+        network.add_interface_to_router(router, port_id=port.id)
+    ways = {1: (first, "10.2.0.0/24", "10.9.0.102"), 2: (second, "10.1.0.0/24", "10.9.0.101")}
+    for number in routes:
+        router, destination, nexthop = ways[number]
+        network.update_router(router, routes=[{"destination": destination, "nexthop": nexthop}])
+    yield
+    for router in (first, second):
+        network.update_router(router, routes=[])
+        network.remove_interface_from_router(router, subnet_id=joint.id)
+    network.remove_interface_from_router(second, subnet_id=subnet.id)
+    network.delete_router(second)
+    network.delete_network(between)
+    network.add_interface_to_router(first, subnet_id=subnet.id)
+
+
+@mesh("the node with the address of the mesh without pairs", "pairs.missing", "1>2 tcp 2379")
+def no_pair(world: Mesh) -> Iterator[None]:
+    port = world.network.get_port(world.nodes["cluster2"][0].port_id)
+    world.network.update_port(port.id, allowed_address_pairs=[])
+    yield
+    pairs = [{"ip_address": pair["ip_address"]} for pair in port.allowed_address_pairs]
+    world.network.update_port(port.id, allowed_address_pairs=pairs)
+
+
+@mesh("port security off on one cluster")
+def port_security_off(world: Mesh) -> Iterator[None]:
+    ports = [world.network.get_port(node.port_id) for node in world.nodes["cluster2"]]
+    off = {"port_security_enabled": False, "security_groups": [], "allowed_address_pairs": []}
+    for port in ports:
+        world.network.update_port(port.id, **off)
+    yield
+    for port in ports:
+        pairs = [{"ip_address": each["ip_address"]} for each in port.allowed_address_pairs]
+        groups = port.security_group_ids
+        world.network.update_port(
+            port.id, port_security_enabled=True, security_groups=groups, allowed_address_pairs=pairs
+        )
+
+
+@mesh(
+    "a node without a group",
+    "security-group.blocks",
+    "1>2 tcp 4240, 1>2 udp 8472, 1>2 icmp, 2>1 tcp 2379, 2>1 tcp 4240, 2>1 udp 8472, 2>1 icmp",
+)
+def without_group(world: Mesh) -> Iterator[None]:
+    port = world.network.get_port(world.nodes["cluster2"][1].port_id)
+    world.network.update_port(port.id, security_groups=[])
+    yield
+    world.network.update_port(port.id, security_groups=port.security_group_ids)

@@ -1,23 +1,30 @@
-"""``verify --watch`` while something changes."""
+"""``verify`` while something changes, and from inside: ``--watch``, ``--probe-from``."""
 
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import signal
+import stat
 import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.functional.conftest import Prep
 from tests.packets.conftest import INFRA_ID, World
 from tests.packets.machines import until
+from tests.packets.played_cluster import CHECKED, HOSTS, RESPONDER_NAME, Machine
 from tests.packets.situations import pairs_of
 
 OPTIONS = ("--infra-id", INFRA_ID, "--base-domain", "example.com", "--hosts", "hosts")
+NOBODY = 65534
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +104,96 @@ def test_a_watch_ends_with_its_last_verdict(reached: World) -> None:
             reached.prep.run("post-ipi", "--infra-id", INFRA_ID, "--vip", reached.played.virtual("ingress"), "--yes")
         assert watch.process.returncode == 0
         assert watch.lines[-1]["status"] == "ok"
+
+
+def ssh_into(world: World, machine: Machine, folder: Path) -> None:
+    """Write an ``ssh`` that knows two hosts: ``node``, a machine, and ``nowhere``, where nobody can log in.
+
+    OpenSSH's own client and server talk without a network between them. The server is not root, because a user
+    namespace with one user has no setgroups(2).
+    """
+    plane = world.played.plane
+    for name in ("host", "user"):
+        key = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name))
+        subprocess.run(key, check=True, env=plane.environment)
+    settings = [f"HostKey {folder}/host", f"AuthorizedKeysFile {folder}/user.pub", "StrictModes no", "UsePAM no"]
+    (folder / "sshd_config").write_text("\n".join([*settings, "PidFile none", ""]))
+    programs = plane.layout.programs
+    sshd = (str(programs / "usr/sbin/sshd"), "-i", "-f", str(folder / "sshd_config"))
+    enter = plane.words(machine.id, "unshare", "--user", f"--map-user={NOBODY}", *sshd)
+    lines = ["Host node", f"ProxyCommand {shlex.join(enter)}", "Host nowhere", "ProxyCommand false"]
+    lines += ["Host *", "User nobody", f"IdentityFile {folder}/user"]
+    lines += ["StrictHostKeyChecking no", "UserKnownHostsFile /dev/null", ""]
+    (folder / "ssh_config").write_text("\n".join(lines))
+    variables = [f"{name}={plane.environment[name]}" for name in ("LD_LIBRARY_PATH", "PATH")]
+    command = ["env", *variables, str(programs / "usr/bin/ssh"), "-F", str(folder / "ssh_config")]
+    program = folder / "ssh"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+
+def probe_from(world: World, folder: Path, target: str, code: int) -> dict[str, Any]:
+    variables = world.prep.environment | {"PATH": f"{folder}:{os.environ['PATH']}"}
+    words = ("verify", "--probe-from", target, "--format", "json", *OPTIONS)
+    process = Prep(world.prep.folder, variables).start(*words)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == code, (out, err)
+    return dict(json.loads(out))
+
+
+def failures(seen: dict[str, Any]) -> dict[str, set[str]]:
+    """Return by service the codes of the links that are not ok."""
+    return {each["name"]: {link["code"] for link in each["links"] if link["status"] != "ok"} for each in seen["chains"]}
+
+
+@contextmanager
+def snat_of_the_network(world: World) -> Iterator[None]:
+    """Let the router translate the machines' addresses only, as Neutron does without ``ovn_router_indirect_snat``.
+
+    Neutron 29 has 0.0.0.0/0 there, and OVN 23.03 then loses the answers from a floating IP to machines behind it.
+    """
+    plane = world.played.plane
+    (row,) = plane.northbound("--bare", "--columns=_uuid", "find", "nat", "type=snat").split()
+    plane.northbound("set", "nat", row, 'logical_ip="10.0.0.0/16"')
+    yield
+    plane.northbound("set", "nat", row, 'logical_ip="0.0.0.0/0"')
+
+
+def test_a_probe_from_inside(reached: World, tmp_path: Path) -> None:
+    """From a worker, in the words of a probe from here; nothing stays there."""
+    played = reached.played
+    holder = played.wait_for_holder("ingress")
+    machine = next(each for each in played.of("ingress") if each != holder)
+    ssh_into(reached, machine, tmp_path)
+    assert asked_by(reached, machine) == {"api": False, "ingress": False}
+    lost = failures(probe_from(reached, tmp_path, "node", 1))
+    assert lost == {"api": {"probe.no-answer"}, "ingress": {"probe.no-answer"}}
+    assert all(link["status"] == "ok" for links in reached.probe().values() for link in links)
+    with snat_of_the_network(reached):
+        assert asked_by(reached, machine) == {"api": True, "ingress": True}
+        seen = probe_from(reached, tmp_path, "node", 0)
+        for each in played.of("api"):
+            played.plane.kill(each.id, RESPONDER_NAME)
+        try:
+            found = failures(probe_from(reached, tmp_path, "node", 1))
+        finally:
+            for each in played.of("api"):
+                played.start_responder(each)
+            played.wait_for_holder("api")
+    assert failures(seen) == {"api": set(), "ingress": set()}
+    probed = {each["name"]: [link for link in each["links"] if link["where"] == "probe"] for each in seen["chains"]}
+    assert {name: len(links) for name, links in probed.items()} == {"api": 1, "ingress": 3}
+    assert found["api"]
+    assert found["api"] <= {"probe.refused", "probe.no-answer"}
+    assert found["ingress"] == set()
+    assert until(lambda: played.plane.kill(machine.id, "sshd") == 0)
+    (error,) = probe_from(reached, tmp_path, "nowhere", 2)["errors"]
+    assert error["code"] == "config.invalid"
+
+
+def asked_by(world: World, machine: Machine) -> dict[str, bool]:
+    """Return by service whether a machine is answered at the floating IP."""
+    return {
+        service: bool(world.played.request(machine.id, host, world.played.floating[service], CHECKED[service]))
+        for service, host in HOSTS.items()
+    }
