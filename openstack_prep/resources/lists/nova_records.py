@@ -112,7 +112,9 @@ class FlavorRecord:
     @classmethod
     def read(cls, raw: Raw) -> FlavorRecord:
         own = {name: raw.get(theirs) for name, theirs in FLAVOR_FIELDS.items()}
-        return record_of(cls, {**raw, **own, "swap": own["swap"] or None})  # Nova reports "" for no swap
+        own["swap"] = own["swap"] or None  # Nova reports "" for no swap
+        # name and id from the answer itself, which names the request if it lacks one
+        return record_of(cls, {**raw, **own}, name=raw["name"], id=raw["id"])
 
 
 def list_flavors(cloud: Cloud, **query: Any) -> list[FlavorRecord]:
