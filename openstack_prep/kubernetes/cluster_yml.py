@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from openstack_prep.base.errors import Mistake
-from openstack_prep.base.fields import is_address
+from openstack_prep.base.fields import is_address, words
 from openstack_prep.base.ranges import Net
 from openstack_prep.base.raw import Raw, Steps, dotted, value_at
 from openstack_prep.kubernetes import networks, rules
@@ -217,7 +217,7 @@ class _Setting(NamedTuple):
 
     def of_field(self, data: Raw) -> str:
         """Return the value of the field alone."""
-        value = value_at(data, f"services.{self.service}.{self.field}") or self.default
+        value = words(value_at(data, f"services.{self.service}.{self.field}") or self.default)
         return value if isinstance(value, str) else ""
 
 
@@ -234,7 +234,8 @@ def faults(data: Raw) -> Iterator[Fault]:
     for setting in (PODS, SERVICES, OF_API):
         steps, text = setting.read(data)
         try:
-            found[setting] = [ipaddress.ip_network(each.strip()) for each in text.split(",")]
+            blanks = " " if steps[-1] == setting.flag else ""  # RKE itself takes none (pki/util.go)
+            found[setting] = [ipaddress.ip_network(each.strip(blanks)) for each in text.split(",")]
         except ValueError:
             if text:  # else a value of another type, which is reported elsewhere
                 yield Fault(steps, f"{text!r} is not a network", f"write one such as {setting.default}")

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
+from typing import cast
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.fields import is_address, is_host, words
-from openstack_prep.base.raw import Raw, Values, dotted, value_at
+from openstack_prep.base.raw import Raw, Steps, Values, dotted, value_at
 from openstack_prep.base.suggestion import suggest
-from openstack_prep.kubernetes.keys.schema import Fault, find_faults, load_schema
+from openstack_prep.kubernetes.keys.schema import Fault, find_faults, load_schema, map_values
 from openstack_prep.kubernetes.nodes import MASTER, REQUIRED, SUBDOMAIN, label_fault, taint_fault
 from openstack_prep.kubernetes.rke2_rules import (
     DURATION,
@@ -69,17 +70,39 @@ TWO_ETCDS = (
     "etcd runs on nodes of the cluster although external_urls names an external etcd",
     "remove role etcd from all nodes, or remove external_urls",
 )
+OBJECTS: dict[str, dict[str, tuple[str | None, ...]]] = {
+    "admission_configuration": {
+        "apiVersion": ("apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"),  # of RKE 1.4.3 and later, and before
+        "kind": ("AdmissionConfiguration",),
+    },
+    "audit_log.configuration.policy": {"kind": ("Policy",), "apiVersion": ("audit.k8s.io/v1", None)},
+}
+"""The objects of Kubernetes below kube-api, and the kinds and versions that RKE decodes (cluster/cluster.go)."""
+ACI = (
+    *("system_id", "token", "apic_user_name", "apic_user_key", "apic_user_crt", "encap_type", "mcast_range_start"),
+    *("mcast_range_end", "node_subnet", "aep", "vrf_name", "vrf_tenant", "l3out", "extern_dynamic", "extern_static"),
+    *("node_svc_subnet", "kube_api_vlan", "service_vlan", "infra_vlan", "apic_hosts", "l3out_external_networks"),
+)
+"""What the plugin aci requires (cluster/validation.go, validateNetworkOptions)."""
+SECTIONS = {name: f"{name}CloudProvider" for name in ("azure", "openstack", "vsphere")}
+"""The sections that cloud providers require (cloudprovider/azure, openstack and vsphere)."""
+LONGEST_NAME = 253
+"""Characters of a node's name, a DNS subdomain."""
 SERVICES = ("etcd", "kube-api", "kube-controller", "scheduler", "kubelet", "kubeproxy")
 
 
 def keys(data: object) -> Iterator[Fault]:
     """Yield unknown keys and wrong types of a cluster.yml."""
+    yield from find_faults(data, load_schema("json"))
     for fault in find_faults(data, load_schema("cluster.yml")):
         path = dotted(fault.steps)
         if path in RENAMED and fault.code == Code.SPEC_UNKNOWN_KEY:
             yield replace(fault, fix=RENAMED[path])
         elif path == POD_SECURITY_POLICY:  # earlier samples of RKE contain it with the value false
-            if isinstance(data, Mapping) and value_at(data, path) and (_minor(data) or 0) >= 25:
+            given = value_at(data, path)
+            if given is not None and not isinstance(given, bool):
+                yield Fault(fault.steps, f"{given!r} is not true or false", "write true or false, or remove it")
+            elif isinstance(data, Mapping) and given and (_minor(data) or 0) >= 25:
                 yield Fault(fault.steps, "is not supported since Kubernetes 1.25", "remove it")
         elif _form(path) not in FORMER:
             yield fault
@@ -87,10 +110,17 @@ def keys(data: object) -> Iterator[Fault]:
 
 def values(document: Raw, *, has_nodes: bool = True) -> Iterator[Fault]:
     """Yield what is wrong with the values of a cluster.yml, and with its nodes if it has them."""
+    document = cast("Raw", map_values(document, load_schema("cluster.yml"), _as_text))
     yield from chain.from_iterable(rule(document) for rule in RULES)
     if has_nodes:
         yield from _nodes(document)
     yield from _placeholders(document)
+
+
+def _as_text(value: object, schema: Raw, _: Steps) -> object:
+    """Return a number or boolean as the text that Go makes of it where the field takes a text."""
+    kinds = schema.get("type")
+    return words(value) if isinstance(kinds, list) and "string" in kinds else value
 
 
 def warnings(document: Raw) -> Iterator[str]:
@@ -181,6 +211,10 @@ def _network(document: Raw) -> Iterator[Fault]:
         )
     if plugin == "flannel" and value_at(document, "network.mtu"):
         yield _fault("network.mtu", "flannel does not support it", "remove it, or choose canal or calico")
+    path = "network.aci_network_provider"
+    missing = [name for name in ACI if not value_at(document, f"{path}.{name}")] if plugin == "aci" else []
+    if missing:
+        yield _fault(path, f"lacks {', '.join(missing)}, which aci requires", "add them, or choose canal or calico")
 
 
 def _ingress(document: Raw) -> Iterator[Fault]:
@@ -263,13 +297,15 @@ def _pod_security(document: Raw) -> Iterator[Fault]:
 def _objects(document: Raw) -> Iterator[Fault]:
     """Yield what keeps RKE from decoding the Kubernetes objects below kube-api (cluster/cluster.go)."""
     api = value_at(document, "services.kube-api")
-    required = {"admission_configuration": ("apiVersion", "kind"), "audit_log.configuration.policy": ("kind",)}
-    for path, names in required.items():
+    for path, known in OBJECTS.items():
         given = value_at(api, path)
-        for name in names if isinstance(given, Mapping) else ():
-            if not given.get(name):
-                steps = ("services", "kube-api", *path.split("."), name)
+        for name, supported in known.items() if isinstance(given, Mapping) else ():
+            steps = ("services", "kube-api", *path.split("."), name)
+            if not given.get(name) and None not in supported:
                 yield Fault(steps, "is missing", "add it", Code.SPEC_MISSING_KEY)
+            elif given.get(name) and given[name] not in supported:
+                fix = f"write {' or '.join(filter(None, supported))}"
+                yield Fault(steps, f"RKE does not support {given[name]!r}", fix)
     limits = value_at(api, "event_rate_limit.configuration.limits")
     if limits is not None and not isinstance(limits, list):
         yield _fault(
@@ -285,9 +321,15 @@ def _images(document: Raw) -> Iterator[Fault]:
 
 
 def _cloud_provider(document: Raw) -> Iterator[Fault]:
-    if value_at(document, "cloud_provider.name") == "openstack" and _at_least(document, 26):
+    name = value_at(document, "cloud_provider.name")
+    section = SECTIONS.get(name) if isinstance(name, str) else None
+    if name == "openstack" and _at_least(document, 26):
         what = "Kubernetes 1.26 and later have no built-in provider openstack"
         yield _fault("cloud_provider.name", what, "write external, and deploy the OpenStack cloud controller manager")
+    elif section and value_at(document, f"cloud_provider.{section}") is None:
+        yield _fault(f"cloud_provider.{section}", f"is missing, and the provider {name} requires it", "add it")
+    elif not name and value_at(document, "cloud_provider.customCloudProvider"):
+        yield _fault("cloud_provider.name", "is missing beside customCloudProvider", "add it")
 
 
 RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
@@ -325,7 +367,7 @@ def _nodes(document: Raw) -> Iterator[Fault]:
     for name in ("address", "hostname_override"):
         shown = [str(node.get(name) or node.get("address") or "").lower() for node in nodes]
         for index, value in enumerate(shown):
-            if value in shown[:index] and nodes[index].get(name):
+            if value in shown[:index] and (nodes[index].get(name) or nodes[shown.index(value)].get(name)):
                 what = f"{value} is also used by nodes[{shown.index(value)}]"
                 yield Fault(("nodes", index, name), what, f"give each node its own {name}")
     yield from _together(document, Counter(role for node in nodes for role in _roles(node)))
@@ -355,6 +397,9 @@ def _node(node: Raw) -> Iterator[Fault]:
     if not shown and isinstance(address, str) and is_address(address) and ":" in address:
         what = f"is missing, and RKE would name the node {address}, which is not a valid name"
         yield Fault(("hostname_override",), what, "add it", Code.SPEC_MISSING_KEY)
+    if isinstance(address, str) and len(address) > LONGEST_NAME and not shown:
+        what = f"exceeds {LONGEST_NAME} characters, and is the name of the node"
+        yield Fault(("address",), what, "set a shorter hostname_override")
     if shown and isinstance(shown, str) and not re.fullmatch(SUBDOMAIN, shown.lower()):
         fix = "use lower-case letters, digits, hyphens and dots"
         yield Fault(("hostname_override",), f"{shown!r} is not a valid node name", fix)

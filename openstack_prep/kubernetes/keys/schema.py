@@ -66,6 +66,8 @@ def hide_in_url(text: str) -> str:
 # --- schema -----------------------------------------------------------------------------------
 
 
+LARGE = 2**63
+"""Go's integers are smaller."""
 SECRET = "writeOnly"
 """The keyword of a schema whose value is a secret."""
 
@@ -89,8 +91,8 @@ class Fault:
 
 
 @cache
-def load_schema(name: Literal["server", "agent", "registries", "cluster.yml", "node"]) -> Raw:
-    """Return the schema of a file, or of one node in cluster.yml."""
+def load_schema(name: Literal["server", "agent", "registries", "cluster.yml", "node", "json"]) -> Raw:
+    """Return the schema of a file, of one node in cluster.yml, or of the parts of it that RKE reads as JSON."""
     definitions = _definitions()
     if name == "node":
         node: Raw = definitions["cluster.yml"]["properties"]["nodes"]["items"]
@@ -142,7 +144,7 @@ def validator_class() -> Any:
 
     checks: dict[str, Callable[[object, object], bool]] = {
         "string": lambda _, value: isinstance(value, str | Secret),
-        "integer": lambda _, value: isinstance(value, int) and not isinstance(value, bool),
+        "integer": lambda _, value: isinstance(value, int) and not isinstance(value, bool) and -LARGE <= value < LARGE,
         "array": lambda _, value: isinstance(value, list | tuple),
         "object": lambda _, value: isinstance(value, Mapping),
     }
@@ -154,6 +156,8 @@ def _wrong_type(value: object, steps: Steps, schema: Raw) -> Fault:
     """Return the fault, without the value when it is long or may be or contain a secret."""
     hidden = _holds_secret(schema) or isinstance(hide(value, str(steps[-1]) if steps else ""), Secret)
     shown = "the value" if hidden else repr(value)
+    if isinstance(value, int) and not isinstance(value, bool) and schema.get("type") == "integer":
+        return Fault(steps, f"{shown} needs more than 64 bits", "write a smaller number")
     if isinstance(value, Mapping | list | tuple):
         shown = "a mapping" if isinstance(value, Mapping) else "a list"
     return Fault(steps, f"{shown} is not {schema['title']}", f"write {schema['title']}")

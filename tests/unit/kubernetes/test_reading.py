@@ -10,6 +10,7 @@ from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.keys.schema import load_schema
 from openstack_prep.kubernetes.reading import Form, read, warnings
+from openstack_prep.kubernetes.rules import ACI
 from tests.unit.texts import Wording
 
 FILE = """\
@@ -66,6 +67,7 @@ def test_a_key_that_begins_with_a_known_one(path: Path, wording: Wording) -> Non
     wording(told(path, f"{FILE}private_registries: [{{url: r.example.com, username: u}}]\n"))
 
 
+OF_ACI = {name: ["a"] if name in ("apic_hosts", "l3out_external_networks") else "a" for name in ACI}
 DUAL = "{kube-controller: {cluster_cidr: '10.42.0.0/16,fd42::/56'}}"
 OVERRIDDEN = """\
 {kube-api: {extra_args: {service-cluster-ip-range: 10.96.0.0/16}},
@@ -77,7 +79,10 @@ OVERRIDDEN = """\
     ("text", "told_of"),
     [
         (f"services: {DUAL}\nnetwork: {{plugin: calico}}", []),
-        (f"services: {DUAL}\nnetwork: {{plugin: aci}}", []),
+        (
+            f"services: {DUAL}\nnetwork: {{plugin: aci, aci_network_provider: {OF_ACI}}}",
+            [],
+        ),
         (f"services: {DUAL}", ["services.kube-controller.cluster_cidr: canal does not support 10.42.0.0/16,fd42::/56"]),
         (f"services: {DUAL}\nnetwork: {{plugin: flannel}}", ["services.kube-controller.cluster_cidr: flannel does"]),
         (  # RKE does not look for networks of two IP versions in extra_args
@@ -185,7 +190,7 @@ def test_secrets_stay_out_of_what_is_told(path: Path, wording: Wording) -> None:
             ":2: is a spec of openstack-prep, not the cluster.yml",
         ),
         ("a: b: c\n", "agent", ":1: is not YAML: mapping values are not allowed here; correct the YAML"),
-        ("a: 1\n---\nb: 2\n", "agent", "is not YAML"),
+        ("a: 1\n---\nb: 2\n", "agent", ":2: begins a second document"),
     ],
 )
 def test_what_is_no_such_file(path: Path, text: str, form: Form, what: str) -> None:

@@ -56,7 +56,12 @@ def told(document: dict[str, Any], *, has_nodes: bool = False) -> list[str]:
             "v1.31.1",
             "kubernetes_version: 'v1.31.1' is not a version of RKE, and system_images",
         ),
-        ("kubernetes_version", 1.31, "kubernetes_version: 1.31 is not a version"),
+        ("kubernetes_version", 1.31, "kubernetes_version: '1.31' is not a version"),
+        ("authentication.strategy", 5, "authentication.strategy: RKE does not support '5'"),
+        ("network.plugin", "aci", "network.aci_network_provider: lacks system_id, token"),
+        ("cloud_provider.customCloudProvider", "x", "cloud_provider.name: is missing beside customCloudProvider"),
+        ("cloud_provider.name", "vsphere", "cloud_provider.vsphereCloudProvider: is missing"),
+        ("network.plugin", True, "network.plugin: RKE does not support 'true'"),
         ("services.kubelet.image", "x", "services.kubelet.image: RKE ignores it; set system_images.kubernetes instead"),
         ("services.etcd.image", "x", "services.etcd.image: RKE ignores it; set system_images.etcd instead"),
         (
@@ -91,8 +96,11 @@ def test_values_that_rke_refuses(path: str, value: Any, what: str) -> None:
         {"enable_cri_dockerd": False, "kubernetes_version": "v1.23.16-rancher2-3"},
         {"kubernetes_version": "v1.10.3-rancher2"},
         {"kubernetes_version": "v1.31.99", "system_images": {"kubernetes": "mine"}},
-        {"cloud_provider": {"name": "openstack"}, "kubernetes_version": "v1.25.16-rancher2-3"},
-        {"services": [], "network": "canal", "ingress": None, "authentication": {"strategy": 3}},  # the keys' own check
+        {
+            "cloud_provider": {"name": "openstack", "openstackCloudProvider": {"global": {}}},
+            "kubernetes_version": "v1.25.16-rancher2-3",
+        },
+        {"services": [], "network": "canal", "ingress": None},  # the keys' own check
     ],
 )
 def test_values_that_it_takes(document: dict[str, Any]) -> None:
@@ -248,6 +256,35 @@ def test_objects_that_rke_cannot_decode(path: str, value: object, place: str) ->
     """RKE 1.7, cluster/cluster.go: parseAdmissionConfig, parseAuditLogConfig and parseEventRateLimit."""
     found = values(made(f"services.kube-api.{path}", value), has_nodes=False)
     assert [dotted(each.steps) for each in found] == [f"services.kube-api.{path}{place}"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "place"),
+    [
+        ("ingress.extra_envs", ["a"], "ingress.extra_envs[0]"),
+        ("ingress.extra_volumes", [{"name": "a", "hostPath": "/a"}], "ingress.extra_volumes[0].hostPath"),
+        ("ingress.extra_volume_mounts", [{"mountPath": 5}], "ingress.extra_volume_mounts[0].mountPath"),
+        ("dns.update_strategy", {"strategy": 5}, "dns.update_strategy.strategy"),
+        ("services.kube-api.admission_configuration", "x", "services.kube-api.admission_configuration"),
+        (
+            "services.kube-api.event_rate_limit.configuration",
+            {"limits": [{"qps": "x"}]},
+            "services.kube-api.event_rate_limit.configuration.limits[0].qps",
+        ),
+        ("services.kube-api.event_rate_limit.configuration", "x", "services.kube-api.event_rate_limit.configuration"),
+        ("services.kube-api.pod_security_policy", "yes", "services.kube-api.pod_security_policy"),
+        ("services.etcd.backup_config.retention", 10**20, "services.etcd.backup_config.retention"),
+    ],
+)
+def test_types_that_go_does_not_decode(path: str, value: object, place: str) -> None:
+    """RKE 1.2.23 refuses each of them (cluster/cluster.go, ParseConfig)."""
+    assert [dotted(each.steps) for each in keys(made(path, value))] == [place]
+
+
+def test_the_name_of_a_node_is_also_compared_with_the_addresses_of_later_ones() -> None:
+    """RKE 1.2.23 and 1.7, cluster/validation.go: the default of hostname_override is the address."""
+    nodes = [NODE | {"hostname_override": "192.0.2.2"}, NODE | {"address": "192.0.2.2"}]
+    assert [fault.steps for fault in values({"nodes": nodes})] == [("nodes", 1, "hostname_override")]
 
 
 def test_a_node_is_not_named_by_its_ipv6_address() -> None:
