@@ -73,6 +73,11 @@ SINCE: Mapping[str, tuple[int, int, int]] = {
 LARGE_COMMUNITIES_SINCE = (0, 13, 10)
 METALLB_IO_SINCE = (0, 14, 9)
 """The first release that reads annotations with the prefix metallb.io; earlier ones only read metallb.universe.tf."""
+NATIVE_IPV6_SINCE = (0, 14, 9)
+"""The first release whose native mode refuses IPv6 addresses only in pools that it announces by BGP (validation.go)."""
+PEERS_APART_SINCE = (0, 16, 0)
+"""The first release with FRR whose peers on different nodes may differ (peersShareNode of validation.go)."""
+FRR_K8S_SINCE = (0, 14, 0)
 PEERS_SINCE = (0, 16, 0)
 """The first release whose BGPPeer Kubernetes accepts from this minor version on."""
 PEERS_REFUSED_BY = 36
@@ -417,10 +422,10 @@ def warnings(metallb: MetalLB, addresses: Addresses, config: Raw) -> Iterator[st
     """Yield warnings about valid settings; ``config`` holds further keys of RKE2 or RKE."""
     for one, other in _pairs_of_peers(metallb):
         first, second = metallb.peers[one], metallb.peers[other]
-        if _may_be_apart(first, second):
+        if _may_be_apart(metallb, first, second):
             for field, what, _ in _conflicts(first, second):
                 where = f"metallb.peers[{other}].{field}"
-                yield f"{where}: {what}; MetalLB before 0.16 refuses that also on different nodes"
+                yield f"{where}: {what}; MetalLB before {shown(PEERS_APART_SINCE)} refuses that also on different nodes"
     yield from _pool_warnings(metallb, addresses)
     if not any(each.protocol == "layer2" for each in metallb.pools):
         return
@@ -429,13 +434,11 @@ def warnings(metallb: MetalLB, addresses: Addresses, config: Raw) -> Iterator[st
 
 
 def _pool_warnings(metallb: MetalLB, addresses: Addresses) -> Iterator[str]:
-    """Yield what only works in some releases (findIPv6BGPAdvertisement of 0.13), or with a resource of the user."""
-    by_bgp = any(each.protocol == "bgp" for each in metallb.pools)
+    """Yield what only works in some releases, or with a resource of the user."""
     for index, pool in enumerate(metallb.pools):
         where = f"metallb.pools[{index}]"
-        if by_bgp and metallb.is_native and pool.protocol == "layer2":
-            for each in (each for each in ranges(pool, addresses) if each.first.version == 6):
-                yield f"{where}: MetalLB 0.13 refuses the IPv6 addresses {each} beside a BGP pool in bgp_mode native"
+        for _, what, _ in _beside_bgp(metallb, pool, addresses) if metallb.version is None else ():
+            yield f"{where}: {what}"
         for community in pool.bgp.communities if pool.bgp else ():
             if ":" not in community:
                 yield f"{where}.bgp.communities: MetalLB needs a Community with the alias {community!r}"
@@ -449,6 +452,9 @@ def _of_release(metallb: MetalLB, kubernetes: str | None) -> Iterator[Mistake]:
     if version and by_crd != (parts(version) >= CRD_SINCE):
         what = f"MetalLB {version} {'has no custom resources' if by_crd else 'reads no ConfigMap'}"
         yield Mistake("manifests", what, f"write {'configmap' if by_crd else 'crd'}, or correct version")
+    if version and metallb.bgp_mode == "frr-k8s" and parts(version) < FRR_K8S_SINCE:
+        what, fix = f"MetalLB {version} has no frr-k8s", f"write frr, or use {shown(FRR_K8S_SINCE)} or later"
+        yield Mistake("bgp_mode", what, fix)
     why = refused_peers(version or NEWEST, kubernetes) if metallb.peers and by_crd else ""
     if why:
         fix = f"install MetalLB {shown(PEERS_SINCE)} or later and write its version, or use layer2"
@@ -540,6 +546,18 @@ def _by_bgp(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findin
             if each.first.version == 6:
                 field = "pool" if pool.pool else "addresses"
                 yield field, f"the bgp_mode native does not announce the IPv6 addresses {each}", FRR
+    if metallb.version and parts(metallb.version) < NATIVE_IPV6_SINCE:
+        yield from _beside_bgp(metallb, pool, addresses)
+
+
+def _beside_bgp(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
+    """Yield IPv6 addresses that the native mode refuses once there is any BGP pool."""
+    by_bgp = any(each.protocol == "bgp" for each in metallb.pools)
+    if metallb.manifests == "crd" and metallb.is_native and by_bgp and pool.protocol == "layer2":
+        for each in (each for each in ranges(pool, addresses) if each.first.version == 6):
+            release = f"MetalLB before {shown(NATIVE_IPV6_SINCE)}"
+            what = f"{release} refuses the IPv6 addresses {each} beside a BGP pool in bgp_mode native"
+            yield "pool" if pool.pool else "addresses", what, FRR
 
 
 def _once(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
@@ -596,6 +614,10 @@ def _peers(metallb: MetalLB) -> Iterator[Mistake]:
             yield Mistake(
                 f"{where}.router_id", f"{peer.router_id} is an IPv6 address", "write it in the form of an IPv4 address"
             )
+        for field in ("peer_address", "source_address"):
+            if "%" in (getattr(peer, field) or ""):
+                what = f"{getattr(peer, field)} names an interface, which MetalLB does not read"
+                yield Mistake(f"{where}.{field}", what, "use an address without %")
         ends = [ipaddress.ip_address(each).version for each in (peer.peer_address, peer.source_address) if each]
         if len(set(ends)) > 1:
             what = f"{peer.source_address} and peer_address {peer.peer_address} have different IP versions"
@@ -604,7 +626,7 @@ def _peers(metallb: MetalLB) -> Iterator[Mistake]:
             what = f"only applies to eBGP, and my_asn and peer_asn are both {peer.my_asn}"
             yield Mistake(f"{where}.ebgp_multi_hop", what, "remove it, or correct the AS numbers")
     for one, other in _pairs_of_peers(metallb):
-        if not _may_be_apart(metallb.peers[one], metallb.peers[other]):
+        if not _may_be_apart(metallb, metallb.peers[one], metallb.peers[other]):
             for field, what, fix in _conflicts(metallb.peers[one], metallb.peers[other]):
                 yield Mistake(f"peers[{other}].{field}", what, fix)
 
@@ -614,9 +636,10 @@ def _pairs_of_peers(metallb: MetalLB) -> Iterator[tuple[int, int]]:
     return iter(()) if metallb.is_native else combinations(range(len(metallb.peers)), 2)
 
 
-def _may_be_apart(one: MetalLBPeer, other: MetalLBPeer) -> bool:
-    """Whether no node may have both peers, which only the labels of the nodes decide."""
-    return bool(one.node_selectors and other.node_selectors and one.node_selectors != other.node_selectors)
+def _may_be_apart(metallb: MetalLB, one: MetalLBPeer, other: MetalLBPeer) -> bool:
+    """Whether no node may have both peers, which only the labels of the nodes decide, and the release asks for it."""
+    asks = metallb.version is None or parts(metallb.version) >= PEERS_APART_SINCE
+    return asks and bool(one.node_selectors and other.node_selectors and one.node_selectors != other.node_selectors)
 
 
 def _conflicts(one: MetalLBPeer, other: MetalLBPeer) -> Iterator[tuple[str, str, str]]:

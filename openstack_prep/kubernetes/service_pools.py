@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Annotated, Literal
 
@@ -115,6 +115,9 @@ def address_findings(pool: ServicePool, addresses: Addresses) -> Findings:
     elif pool.pool and pool.pool not in addresses:
         what = f"the spec has no address pool {pool.pool} (it has: {', '.join(addresses) or 'none'})"
         yield "pool", what, "correct the name, or declare the pool in address_pools"
+    for each in ranges(pool, addresses):
+        if each.first.version == 6 and int(each.first) >> 32 == 0xFFFF:
+            yield "pool" if pool.pool else "addresses", f"{each} is IPv4 in the form of IPv6", "write it as IPv4"
     for one, other in combinations(ranges(pool, addresses), 2):
         if both := one.overlap(other):
             yield "addresses", f"{one} and {other} overlap in {both}", "list each address once"
@@ -125,7 +128,7 @@ def selector_findings(selectors: Sequence[LabelSelector]) -> Iterator[tuple[str,
     for index, selector in enumerate(selectors):
         if not selector.match_labels and not selector.match_expressions:
             yield "an empty selector selects everything", "remove it"
-        elif selector in selectors[:index] or _repeats(selector.match_expressions):
+        elif _sorted(selector) in map(_sorted, selectors[:index]) or _repeats(_sorted(selector).match_expressions):
             yield "a selector or one of its conditions is listed twice", "list it once"
         for each in selector.match_expressions:
             if each.operator in ("In", "NotIn") and not each.values:
@@ -135,6 +138,12 @@ def selector_findings(selectors: Sequence[LabelSelector]) -> Iterator[tuple[str,
             elif _repeats(each.values):
                 yield f"a value of label {each.key} is listed twice", "list it once"
         yield from _label_texts(selector)
+
+
+def _sorted(selector: LabelSelector) -> LabelSelector:
+    """Return a selector for comparisons: the order of values says nothing (MetalLB, validateLabelSelectorDuplicate)."""
+    expressions = tuple(replace(each, values=tuple(sorted(each.values))) for each in selector.match_expressions)
+    return replace(selector, match_expressions=expressions)
 
 
 def _repeats(items: Sequence[object]) -> bool:

@@ -353,5 +353,53 @@ def test_what_not_every_metallb_accepts_is_a_warning() -> None:
     (found,) = warnings(MetalLB(pools=pools, peers=(PEER,)), {}, {})
     assert found.startswith("metallb.pools[1].bgp.communities: ")
     (found,) = warnings(MetalLB(pools=(six, bgp()), peers=(PEER,), bgp_mode="native"), {}, {})
-    assert found.startswith("metallb.pools[0]: MetalLB 0.13 refuses the IPv6 addresses fd00::-fd00::ff ")
+    assert found.startswith("metallb.pools[0]: MetalLB before 0.14.9 refuses the IPv6 addresses fd00::-fd00::ff ")
     assert list(warnings(MetalLB(pools=(six,), bgp_mode="native"), {}, {})) == []
+
+
+@pytest.mark.parametrize(("version", "places"), [("0.14.8", ["pools[0].addresses"]), ("0.14.9", []), (None, [])])
+def test_a_release_decides_on_ipv6_addresses_beside_a_bgp_pool(version: str | None, places: list[str]) -> None:
+    """MetalLB 0.14.8 and 0.14.9, internal/config/validation.go: DiscardFRROnly."""
+    six = MetalLBPool(name="six", addresses=("fd00::/120",))
+    config = MetalLB(pools=(six, bgp()), peers=(PEER,), bgp_mode="native", version=version)
+    assert [each.where for each in mistakes(config, ADDRESSES)] == places
+    assert len(list(warnings(config, ADDRESSES, {}))) == (version is None)
+
+
+@pytest.mark.parametrize(("version", "refused"), [("0.15.3", True), ("0.16.0", False), (None, False)])
+def test_a_release_decides_on_peers_of_different_nodes(version: str | None, refused: bool) -> None:
+    """MetalLB 0.16.0, internal/config/validation.go: peersShareNode; earlier ones compare all peers."""
+    front = replace(PEER, node_selectors=(FRONT,))
+    back = replace(front, name="b", my_asn=64999, node_selectors=(LabelSelector(match_labels={"tier": "back"}),))
+    config = MetalLB(pools=(GOOD,), peers=(front, back), version=version)
+    assert bool(list(mistakes(config, ADDRESSES))) == refused
+    assert bool(list(warnings(config, ADDRESSES, {}))) != refused
+
+
+@pytest.mark.parametrize(
+    ("pool", "peer", "place"),
+    [
+        (MetalLBPool(name="a", addresses=("::ffff:10.1.0.5",)), PEER, "pools[0].addresses"),
+        (GOOD, replace(PEER, peer_address="fe80::1%eth0"), "peers[0].peer_address"),
+        (GOOD, replace(PEER, peer_address="fd00::1", source_address="fe80::2%eth0"), "peers[0].source_address"),
+    ],
+)
+def test_addresses_that_metallb_reads_otherwise(pool: MetalLBPool, peer: MetalLBPeer, place: str) -> None:
+    """Go's net.ParseIP takes no zone, and an IPv4 address in the form of IPv6 has 32 bits to it."""
+    assert [each.where for each in mistakes(MetalLB(pools=(pool,), peers=(peer,)), ADDRESSES)] == [place]
+
+
+def test_the_order_of_values_does_not_make_a_selector_another_one() -> None:
+    """MetalLB 0.15.2, internal/config/config.go: validateLabelSelectorDuplicate sorts the values."""
+    one, other = (
+        LabelSelector(match_expressions=(LabelExpression(key="a", operator="In", values=values),))
+        for values in (("x", "y"), ("y", "x"))
+    )
+    pool = replace(GOOD, service_selectors=(one, other))
+    assert [each.where for each in mistakes(MetalLB(pools=(pool,)), ADDRESSES)] == ["pools[0].service_selectors"]
+
+
+@pytest.mark.parametrize(("version", "places"), [("0.13.12", ["bgp_mode"]), ("0.14.0", [])])
+def test_frr_k8s_came_with_a_release(version: str, places: list[str]) -> None:
+    config = MetalLB(pools=(GOOD,), peers=(PEER,), bgp_mode="frr-k8s", version=version)
+    assert [each.where for each in mistakes(config, ADDRESSES)] == places
