@@ -120,10 +120,10 @@ for _each in (_GoLoader, _FastGoLoader):
 def _composed(text: str, *, of_go: bool = False) -> tuple[Any, Any]:
     """Return a loader and the only document of a text; raises YAMLError, ValueError, RecursionError.
 
-    What libyaml refuses, PyYAML explains, or accepts.
+    What libyaml refuses, PyYAML explains, or accepts.  The parser of programs in Go (go.yaml.in/yaml) is libyaml's.
     """
     refuse_large_yaml(text)
-    if not UNLIKE.search(text):
+    if of_go or not UNLIKE.search(text):
         with contextlib.suppress(yaml.YAMLError, ValueError):
             fast = (_FastGoLoader if of_go else _FastLoader)(text)
             return fast, fast.get_single_node()
@@ -268,6 +268,10 @@ def _yaml_error(name: str, error: yaml.YAMLError, text: str) -> SpecError:
     line = error.problem_mark.line + 1 if error.problem_mark else 1
     if isinstance(error, Excess):
         return _unreadable(f"{name}:{line}", f"is too large: {error.problem}", "split it, or nest it less")
+    if error.context == "expected a single document in the stream":
+        return _unreadable(f"{name}:{line}", "begins a second document, and only one is read", "keep one document")
+    if error.problem and "'\\t'" in error.problem:  # libyaml reads some of these
+        return _unreadable(f"{name}:{line}", "has a tab where not every program reads one", "write blanks")
     problem = without_values(", ".join(filter(None, (error.context, error.problem))))
     fix = "quote a value that begins with *, & or !" if HIDDEN in problem else "correct the YAML"
     if any(each in "".join(text.splitlines()[line - 1 : line]) for each in ("{{", "{%")):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats import yaml_places
 from openstack_prep.base.formats.yaml_places import Document
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, dotted
 from openstack_prep.openshift.install_config.fields import FIELDS, OPENSTACK
 from openstack_prep.openshift.install_config.paths import WITHOUT_CLOUD, find, platform_of
 from openstack_prep.resources.file_forms import refuse_other_form
@@ -29,8 +29,12 @@ TEXTS = frozenset(
     )
 )
 """Fields with lists of texts, in lowercase letters (types of pkg/types at 5.0)."""
-AS_THEY_ARE = frozenset(("fips", "kind", "apiversion"))
+BOOLEANS = frozenset(("fips", "controller", "blockownerdeletion"))
+"""Fields that take true or false, in lowercase letters."""
+AS_THEY_ARE = BOOLEANS | {"kind", "apiversion"}
 """Fields that take no text, and those of an embedded struct, whose types sigs.k8s.io/yaml does not look up."""
+FREE_KEYS = frozenset(("labels", "annotations", "clusterosimageproperties"))
+"""Fields with mappings whose keys are no fields, in lowercase letters."""
 
 
 def as_installer_reads(value: Any, name: str = "") -> Any:
@@ -64,10 +68,23 @@ class InstallConfigValues:
         """Keys of which Go's YAML, read strictly, takes none, even where a merge key has one of two (yaml.v2)."""
         if self._document is not None:
             self.repeated = [*self._document.repeated, *self._document.overridden]
+        self.repeated += self._in_other_case(self.data, ())
         self.platform = platform_of(self.data)
         accepted = without_cloud and self.platform in WITHOUT_CLOUD and isinstance(self.value("platform"), Mapping)
         if not accepted and not isinstance(self.value(OPENSTACK), Mapping):
             raise SpecError([self._of_something_else()])
+
+    def _in_other_case(self, node: object, steps: tuple[str | int, ...]) -> Iterator[Mistake]:
+        """Yield fields that are given twice, in different case: Go decodes both into one (encoding/json, Unmarshal)."""
+        parts = enumerate(node) if isinstance(node, list) else node.items() if isinstance(node, Mapping) else ()
+        first: dict[str, str] = {}
+        for name, value in parts:
+            shown = first.setdefault(str(name).lower(), str(name))
+            if shown != str(name):
+                what = f"is the field {shown}, too: the installer reads keys in any case, and mixes both"
+                yield Mistake(self._place((*steps, name)), what, "keep one of them")
+            if str(name).lower() not in FREE_KEYS:
+                yield from self._in_other_case(value, (*steps, name))
 
     def _of_something_else(self) -> Mistake:
         """Return what is wrong with the platform; raises SpecError for a file of another form."""
@@ -99,9 +116,11 @@ class InstallConfigValues:
 
     def place(self, path: str) -> str:
         """Return "FILE:LINE: path"; for a missing field, the line of its nearest parent."""
-        if self._document is None:
-            return path
-        return f"{self._document.place(self._steps(path))}: {path}"
+        return path if self._document is None else f"{self._document.place(self._steps(path))}: {path}"
+
+    def _place(self, steps: tuple[str | int, ...]) -> str:
+        path = dotted(steps)
+        return path if self._document is None else f"{self._document.place(steps)}: {path}"
 
     def place_of(self, where: str) -> str:
         """Return "FILE:LINE: where" of a field in the file, which may have numbers of elements; others as they are."""

@@ -17,7 +17,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import HOST_PREFIX_IPV6
 from openstack_prep.openshift.install_config.fields import OBJECT_META
-from openstack_prep.openshift.install_config.given import NUMBERS, TEXTS
+from openstack_prep.openshift.install_config.given import BOOLEANS, NUMBERS, TEXTS
 from openstack_prep.openshift.install_config.paths import known_paths, oldest, platform_of, value_of
 
 OPENSTACK = "platform.openstack"
@@ -28,6 +28,7 @@ DISKS = {"etcd": "etcd", "swap": "swap", "user-defined": "userDefined"}  # secti
 LONGEST_DISK = 12  # characters of platformDiskID
 KINDS: Mapping[str, type | tuple[type, ...]] = {
     "text": str,
+    "time": str,
     "list": list,
     "mapping": Mapping,
     "number": int,
@@ -42,8 +43,13 @@ LISTS = frozenset(
 """Fields with lists of mappings, in lowercase letters (types of pkg/types at 5.0)."""
 MAPS = ("metadata.labels", "metadata.annotations")
 POD_NETWORKS = ("networking.clusterNetwork", "networking.clusterNetworks")  # the new name goes first
-META = ("kind", "metadata", *({f"metadata.{name}".lower() for name in OBJECT_META} - {*MAPS}))
-TIMES = ("metadata.creationTimestamp", "metadata.deletionTimestamp")
+OWNERS, MANAGERS = "metadata.ownerreferences", "metadata.managedfields"
+META = (  # k8s.io/apimachinery 0.36.2 pkg/apis/meta/v1/types.go: ObjectMeta, OwnerReference, ManagedFieldsEntry
+    *("kind", "metadata", *({f"metadata.{name}".lower() for name in OBJECT_META} - {*MAPS})),
+    *(f"{OWNERS}.{name}" for name in ("apiversion", "kind", "name", "uid", "controller", "blockownerdeletion")),
+    *(f"{MANAGERS}.{name}" for name in ("manager", "operation", "apiversion", "time", "fieldstype", "subresource")),
+)
+TIMES = ("metadata.creationtimestamp", "metadata.deletiontimestamp", f"{MANAGERS}.time")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")  # time.RFC3339 of Go
 UNSEEN = ("nutanix", "powervc")  # platforms of pools that the installer does not look at
 
@@ -69,15 +75,8 @@ def _kinds(document: Raw, release: int) -> Iterator[Mistake]:
             yield Mistake(where, "is not a mapping of strings", "write NAME: VALUE, or leave it out")
 
 
-def _times(document: Raw, release: int) -> Iterator[Mistake]:
-    """Yield texts that are no time (k8s.io/apimachinery 0.36.2 pkg/apis/meta/v1/time.go, UnmarshalJSON)."""
-    for where in TIMES:
-        value = value_of(document, where)
-        if isinstance(value, str) and not _is_time(value):
-            yield Mistake(where, f"{value!r} is not a time such as 2026-01-31T12:00:00Z", "leave it out")
-
-
 def _is_time(text: str) -> bool:
+    """Whether Go decodes a text as a time (k8s.io/apimachinery 0.36.2 pkg/apis/meta/v1/time.go, UnmarshalJSON)."""
     if not TIME.fullmatch(text):
         return False
     try:
@@ -97,6 +96,8 @@ def _of_other_kind(section: Raw, path: str, shown: str, release: int) -> Iterato
         fits = isinstance(value, KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool))
         if not fits:
             yield Mistake(here, f"is not a {kind}", "correct it, or leave it out")
+        elif kind == "time" and not _is_time(value):
+            yield Mistake(here, f"{value!r} is not a time such as 2026-01-31T12:00:00Z", "leave it out")
         elif kind == "mapping":
             yield from _of_other_kind(value, inner, here, release)
         elif kind == "list":
@@ -129,7 +130,9 @@ def _kind(path: str) -> str:
         return "list"
     if name in NUMBERS:
         return "number"
-    return "boolean" if name == "fips" else "mapping" if path in _mappings() else "text"
+    if name in BOOLEANS:
+        return "boolean"
+    return "time" if path in TIMES else "mapping" if path in _mappings() else "text"
 
 
 @cache
@@ -230,6 +233,7 @@ def _pools(document: Raw, release: int) -> Iterator[Mistake]:
                 yield Mistake(f"{where}.platform.{name}", f"the platform is {platform}", "take it out")
     kinds = {where: value_of(pool, "architecture") or "amd64" for where, pool in _all_pools(document)}
     master = kinds.pop("controlPlane", "amd64")
+    kinds = kinds or {"compute[0]": "amd64"}  # the pool that SetInstallConfigDefaults adds
     for where, kind in kinds.items():
         if kind != master:
             what = f"is {kind}, while that of controlPlane is {master}"
@@ -312,7 +316,6 @@ RULES: tuple[Callable[[Raw, int], Iterable[Mistake]], ...] = (
     _gates,
     _empty_sections,
     _kinds,
-    _times,
     _credentials_mode,
     _no_proxy,
     _source_policies,

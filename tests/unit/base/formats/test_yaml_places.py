@@ -113,7 +113,6 @@ def test_a_password_without_quotes_is_not_shown(path: Path, value: str, wording:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("a: 1\n---\nb: 2\n", 2),
         ("a: !secret x\n", 1),
         ("a: 1\nb: !!python/object:os.system x\n", 2),
         ("a: 1\n? [b]\n: 2\n", 2),
@@ -218,9 +217,20 @@ def test_both_parsers_read_a_document_alike(name: str, path: Path, monkeypatch: 
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("text", ["a: {b: c?d}", "a:\tb", "a: >#x", "a: b: c", "- [" * 200])
+@pytest.mark.parametrize("text", ["a: {b: c?d}", "a: >#x", "a: b: c", "- [" * 200])
 def test_what_pyyaml_refuses_is_refused_in_its_words(path: Path, text: str) -> None:
     assert "is not YAML" in refused(path, text) or "nested" in refused(path, text)
+
+
+@pytest.mark.parametrize(("text", "line"), [("a: 1\n---\nb: 2\n", 2), ("a: 1\nb:\tc\n", 2)])
+def test_what_is_yaml_and_refused_is_not_called_otherwise(path: Path, text: str, line: int) -> None:
+    assert refused(path, text).startswith(f"{path}:{line}: ")
+    assert "is not YAML" not in refused(path, text)
+
+
+@pytest.mark.parametrize("text", ["a:\tb\n", "a: [b\t]\n", "a: b\t\n"])
+def test_tabs_are_read_as_programs_in_go_read_them(path: Path, text: str) -> None:
+    assert Document(path, text, of_go=True).data in ({"a": "b"}, {"a": ["b"]})
 
 
 TEN = "- {name: a}\n" * 60_000
