@@ -10,7 +10,7 @@ from typing import Any
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats import yaml_places
 from openstack_prep.base.formats.yaml_places import Document
-from openstack_prep.base.raw import Raw, dotted
+from openstack_prep.base.raw import Raw, Steps, dotted, walk_steps
 from openstack_prep.openshift.install_config.fields import FIELDS, OPENSTACK
 from openstack_prep.openshift.install_config.paths import WITHOUT_CLOUD, find, platform_of
 from openstack_prep.resources.file_forms import refuse_other_form
@@ -68,23 +68,22 @@ class InstallConfigValues:
         """Keys of which Go's YAML, read strictly, takes none, even where a merge key has one of two (yaml.v2)."""
         if self._document is not None:
             self.repeated = [*self._document.repeated, *self._document.overridden]
-        self.repeated += self._in_other_case(self.data, ())
+        self.repeated += self._in_other_case()
         self.platform = platform_of(self.data)
         accepted = without_cloud and self.platform in WITHOUT_CLOUD and isinstance(self.value("platform"), Mapping)
         if not accepted and not isinstance(self.value(OPENSTACK), Mapping):
             raise SpecError([self._of_something_else()])
 
-    def _in_other_case(self, node: object, steps: tuple[str | int, ...]) -> Iterator[Mistake]:
+    def _in_other_case(self) -> Iterator[Mistake]:
         """Yield fields that are given twice, in different case: Go decodes both into one (encoding/json, Unmarshal)."""
-        parts = enumerate(node) if isinstance(node, list) else node.items() if isinstance(node, Mapping) else ()
-        first: dict[str, str] = {}
-        for name, value in parts:
-            shown = first.setdefault(str(name).lower(), str(name))
-            if shown != str(name):
-                what = f"is the field {shown}, too: the installer reads keys in any case, and mixes both"
-                yield Mistake(self._place((*steps, name)), what, "keep one of them")
-            if str(name).lower() not in FREE_KEYS:
-                yield from self._in_other_case(value, (*steps, name))
+        for steps, part in walk_steps(self.data):
+            has_fields = isinstance(part, Mapping) and not (steps and str(steps[-1]).lower() in FREE_KEYS)
+            first: dict[str, object] = {}
+            for name in part if has_fields else ():
+                shown = first.setdefault(str(name).lower(), name)
+                if shown != name:
+                    what = f"is the field {shown}, too: the installer reads keys in any case, and mixes both"
+                    yield Mistake(self._place((*steps, name)), what, "keep one of them")
 
     def _of_something_else(self) -> Mistake:
         """Return what is wrong with the platform; raises SpecError for a file of another form."""
@@ -118,7 +117,7 @@ class InstallConfigValues:
         """Return "FILE:LINE: path"; for a missing field, the line of its nearest parent."""
         return path if self._document is None else f"{self._document.place(self._steps(path))}: {path}"
 
-    def _place(self, steps: tuple[str | int, ...]) -> str:
+    def _place(self, steps: Steps) -> str:
         path = dotted(steps)
         return path if self._document is None else f"{self._document.place(steps)}: {path}"
 
