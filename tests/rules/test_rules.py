@@ -36,8 +36,6 @@ from openstack_prep.openshift.check.preflight import check_file
 from openstack_prep.openshift.install_config import other_fields as file_rules
 from openstack_prep.openshift.install_config import rules as installer_rules
 from openstack_prep.openshift.install_config_file import InstallConfig
-from openstack_prep.resources.heat.package import read_package
-from openstack_prep.resources.orchestration import inputs
 from openstack_prep.spec import load_spec
 from openstack_prep.spec.resolution import refuse_mistakes, resolve_spec
 from tests.unit.conftest import connection
@@ -61,8 +59,6 @@ STACK = {
         **dict.fromkeys(("key_name", "network", "subnet"), "x"),
     },
 }
-read_template = cache(read_package)
-"""The shipped template is parsed once, because that is most of the time of a spec."""
 Case = tuple[dict[str, Any], Mapping[str, Any]]
 
 
@@ -78,7 +74,6 @@ def cases(table: str) -> list[Any]:
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(inputs, "read_package", read_template)
     (tmp_path / "pull-secret.json").write_text(PULL_SECRET)
     return tmp_path
 

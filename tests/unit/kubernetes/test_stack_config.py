@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -11,8 +10,6 @@ import pytest
 import yaml
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.resources.heat.package import read_package
-from openstack_prep.resources.orchestration import inputs
 from openstack_prep.spec import load_spec
 from openstack_prep.spec.resolution import list_warnings, refuse_mistakes
 
@@ -59,10 +56,6 @@ TAINTED = {"node-taint": ["CriticalAddonsOnly=true:NoExecute"]}
 NO_EFFECT, EVERY_NODE = "server_taint", "every node"
 
 
-read_template = cache(read_package)
-"""The shipped template is parsed once, because that is most of the time of a spec."""
-
-
 @pytest.mark.parametrize(
     ("parameters", "warning"),
     [
@@ -85,7 +78,6 @@ def test_taints_of_a_stack_without_a_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameters: dict[str, object], warning: str | None
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(inputs, "read_package", read_template)
     (stack,) = yaml.safe_load(SPEC)["stacks"]
     stack |= {"template": "shipped:rke2-cluster.yaml", "parameters": stack["parameters"] | parameters}
     assert [each.startswith(str(warning)) for each in warned([stack])] == [True] * bool(warning)
@@ -93,7 +85,6 @@ def test_taints_of_a_stack_without_a_cluster(
 
 def test_a_list_is_no_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(inputs, "read_package", read_template)
     (stack,) = yaml.safe_load(SPEC)["stacks"]
     stack |= {"template": "shipped:rke2-cluster.yaml", "parameters": stack["parameters"] | {"pool1_config": ["a"]}}
     Path("spec.yaml").write_text(yaml.safe_dump({"name": "lab", "stacks": [stack]}))
@@ -200,7 +191,6 @@ def test_further_files_of_nodes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files_of_nodes: dict[str, object], valid: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(inputs, "read_package", read_template)
     (stack,) = yaml.safe_load(SPEC)["stacks"]
     stack |= {"template": "shipped:rke2-cluster.yaml"}
     stack["parameters"] |= {"extra_files": files_of_nodes}
@@ -218,7 +208,6 @@ def test_further_files_that_may_leave_too_little_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, warned: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(inputs, "read_package", read_template)
     (stack,) = yaml.safe_load(SPEC)["stacks"]
     stack |= {"template": "shipped:rke2-cluster.yaml"}
     stack["parameters"] |= {"extra_files": {"/etc/ssl/bundle.pem": "x" * size}}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import pytest
@@ -20,8 +19,6 @@ from openstack_prep.kubernetes.keys.schema import load_schema
 from openstack_prep.kubernetes.model import NodeGroup, Registry, with_secrets
 from openstack_prep.kubernetes.rke2 import NO_PODS
 from openstack_prep.kubernetes.rke2_rules import document_faults
-from openstack_prep.resources.heat.package import read_package
-from openstack_prep.resources.orchestration import inputs
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec
 from openstack_prep.spec.resolution import refuse_mistakes
@@ -34,15 +31,6 @@ GIVEN = {
 }
 MASTER = ("controlplane", "etcd")
 SERVERS = NodeGroup(nodes="0-2", roles=MASTER)
-
-
-@pytest.fixture(autouse=True)
-def template(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parse the shipped template once, because that is most of the time of a test."""
-    monkeypatch.setattr(inputs, "read_package", read_template)
-
-
-read_template = cache(read_package)
 
 
 def stack(**parameters: Any) -> Stack:

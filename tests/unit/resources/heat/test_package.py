@@ -64,6 +64,27 @@ def test_a_template_or_a_file_of_it_may_have_a_wait_condition(folder: Path) -> N
     assert read_package("shipped:rke2-cluster.yaml", ()).may_wait
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("cluster.yaml", "plain", "other"),
+        ("node.yaml", "SoftwareConfig", "CloudConfig"),
+        ("scripts/run.sh", "sh", "bash"),
+        ("env.yaml", "plain: a", "plain: c"),
+    ],
+)
+def test_only_what_has_changed_is_parsed_again(folder: Path, name: str, old: str, new: str) -> None:
+    """A plan reads the package of each copy of a stack; it may also be the second plan of a program."""
+    given = str(folder / "cluster.yaml"), [str(folder / "env.yaml")]
+    before = read_package(*given)
+    assert read_package(*given) is before
+    (folder / name).write_text((folder / name).read_text().replace(old, new))
+    assert read_package(*given) != before
+    (folder / name).unlink()
+    with pytest.raises(ConfigError, match=Path(name).name):
+        read_package(*given)
+
+
 def test_another_place_is_no_change_and_another_content_is(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "there")
     here, there = (read_package(str(tmp_path / each / "cluster.yaml"), ()) for each in ("here", "there"))
