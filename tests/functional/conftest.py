@@ -30,9 +30,9 @@ __all__ = ["devcloud", "module_tenant", "pytest_runtest_teardown", "tenant"]
 COMMAND = str(Path(sys.executable).with_name("openstack-prep"))
 OPENSTACK = str(Path(sys.executable).with_name("openstack"))
 LONGEST = (
-    "test_rke2_choices", "test_rolls", "test_schedules", "test_ipi", "test_port", "test_stack", "test_stack_losses",
-    "test_lease", "test_image", "test_faults", "test_rke", "test_address_pairs_sync", "test_credentials",
-    "test_network", "test_fleet", "test_heat_templates", "test_stack_previews",
+    "test_rke2_choices", "test_rolls", "test_schedules", "test_ipi", "test_rke2_config", "test_port", "test_stack",
+    "test_stack_losses", "test_lease", "test_image", "test_faults", "test_rke", "test_address_pairs_sync",
+    "test_credentials", "test_network", "test_fleet", "test_heat_templates", "test_stack_previews",
 )  # fmt: skip
 """Modules that take minutes are the first ones, so that no worker has one left when the others have ended."""
 
