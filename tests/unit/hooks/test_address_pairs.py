@@ -13,7 +13,7 @@ from openstack_prep.cli.main import main
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks.address_pairs import Sync, sync_address_pairs, to_sync
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
-from tests.unit.conftest import ENDPOINTS, connection, default_group, port_row, sent
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, connection, default_group, port_row, sent
 from tests.unit.kubernetes.test_services import said, service
 from tests.unit.texts import Wording, contains, expect_error
 
@@ -188,7 +188,10 @@ def test_a_pool_that_apply_would_refuse_is_not_opened(cloud: Cloud, spec: Path, 
 def test_half_of_another_runs_work_is_no_refusal(clouds_yaml: Path, spec: Path, services: requests_mock.Mocker) -> None:
     port = node(services, fixed_ips=[{"subnet_id": "s1", "ip_address": "10.1.0.7"}], port_security_enabled=True)
     group, theirs = default_group(services), {"id": "g1", "name": "rke"}
-    services.get(f"{NEUTRON}/security-groups", json=lambda *_: {"security_groups": [dict(group), theirs]})
+    services.get(
+        f"{NEUTRON}/security-groups",
+        json=lambda *_: {"security_groups": [{**group, "project_id": ADMIN_PROJECT}, theirs]},
+    )
     subnet = {"id": "s1", "name": "nodes", "network_id": "n1", "cidr": "10.1.0.0/24", "gateway_ip": "10.1.0.200"}
     subnet |= {"allocation_pools": [], "ipv6_address_mode": None, "description": "", "dns_nameservers": []}
 
