@@ -75,7 +75,7 @@ def token(
 def administrator(services: requests_mock.Mocker) -> None:
     """The connection has the role admin, to which services show what all projects have."""
     answer = token(roles=["admin"])
-    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
+    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
 
 
 def connection(username: str = "admin", password: str = "admin-password") -> Connection:

@@ -48,7 +48,7 @@ def test_only_the_clients_requests_since_the_mark_count(tmp_path: Path, requests
     layout = Layout(20000, tmp_path)
     log(layout, "python-requests/2")
     mark = access.mark(layout)
-    requests_mock.post("http://there/auth/tokens", json=TOKEN, headers={"X-Subject-Token": "t"})
+    requests_mock.post("http://there/auth/tokens", json=TOKEN, headers={"X-Subject-Token": "4f2a9c"})
     own = Client("http://there", "admin", "x", "admin").session.headers["User-Agent"]
     log(layout, "python-requests/2", "keystonemiddleware devcloud/nova", str(own), "openstacksdk/4")
     assert [each.user_agent for each in access.read(layout, mark)] == ["python-requests/2", "openstacksdk/4"]

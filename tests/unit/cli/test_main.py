@@ -495,7 +495,7 @@ def test_a_kept_plan_that_was_applied_has_nothing_to_do(prep: Prep, flavors: Fla
 def test_a_kept_plan_is_for_its_project(
     prep: Prep, services: requests_mock.Mocker, flavors: Flavors, kept: Path
 ) -> None:
-    login = {"json": token(project_id="other-project"), "headers": {"X-Subject-Token": "t"}, "status_code": 201}
+    login = {"json": token(project_id="other-project"), "headers": {"X-Subject-Token": "4f2a9c"}, "status_code": 201}
     services.post(f"{IDENTITY}/auth/tokens", **login)
     said = prep("apply", "--plan", "kept.plan")
     assert said.code == 2

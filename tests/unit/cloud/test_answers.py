@@ -125,7 +125,7 @@ def test_a_login_that_is_answered_by_another_program(services: requests_mock.Moc
 def test_a_token_without_a_name(services: requests_mock.Mocker, wording: Wording) -> None:
     body = token()
     del body["token"]["user"]["name"]
-    services.post(f"{IDENTITY}/auth/tokens", status_code=201, json=body, headers={"X-Subject-Token": "t"})
+    services.post(f"{IDENTITY}/auth/tokens", status_code=201, json=body, headers={"X-Subject-Token": "4f2a9c"})
     with pytest.raises(CloudError) as caught:
         Cloud(connection()).authenticate()
     wording(caught.value)

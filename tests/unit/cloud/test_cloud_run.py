@@ -145,7 +145,7 @@ def test_a_connection_given_for_the_project_comes_first(services: requests_mock.
 
 
 def test_the_user_of_the_spec_acts_logged_in_once(services: requests_mock.Mocker) -> None:
-    services.post(TOKENS, json=token("u1", "p1"), status_code=201, headers={"X-Subject-Token": "t"})
+    services.post(TOKENS, json=token("u1", "p1"), status_code=201, headers={"X-Subject-Token": "4f2a9c"})
     run = staffed()
     assert run.tenant(PROJECT).user_id == "u1"
     assert run.tenant(PROJECT) is run.fresh().tenant(PROJECT)
@@ -185,7 +185,7 @@ def test_a_wrong_password_is_tried_once_until_it_changes(services: requests_mock
     assert run.find_tenant(PROJECT) is None
     assert len(logins(services)) == 1
     run.log_out(USER)
-    services.post(TOKENS, json=token("u1", "p1"), status_code=201, headers={"X-Subject-Token": "t"})
+    services.post(TOKENS, json=token("u1", "p1"), status_code=201, headers={"X-Subject-Token": "4f2a9c"})
     assert run.tenant(PROJECT).user_id == "u1"
 
 

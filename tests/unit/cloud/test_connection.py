@@ -48,7 +48,7 @@ def network(cloud: Cloud) -> Service:
 def test_a_service_that_the_catalogue_lacks(services: requests_mock.Mocker, cloud: Cloud) -> None:
     lacking = token()
     lacking["token"]["catalog"] = [each for each in lacking["token"]["catalog"] if each["type"] != "orchestration"]
-    services.post(f"{IDENTITY}/auth/tokens", json=lacking, headers={"X-Subject-Token": "t"}, status_code=201)
+    services.post(f"{IDENTITY}/auth/tokens", json=lacking, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     with pytest.raises(CloudError, match="orchestration") as caught:
         cloud.orchestration.get("/stacks")
     assert not caught.value.retryable
@@ -200,8 +200,8 @@ def test_a_look_at_the_catalogue_may_need_a_login(services: requests_mock.Mocker
 def test_a_damaged_answer_to_a_login_is_met(
     services: requests_mock.Mocker, cloud: Cloud, answer: dict[str, Any], wording: Wording
 ) -> None:
-    whole = {"json": token(), "status_code": 201, "headers": {"X-Subject-Token": "t"}}
-    damaged = answer | {"status_code": 201, "headers": {"X-Subject-Token": "t"}}
+    whole = {"json": token(), "status_code": 201, "headers": {"X-Subject-Token": "4f2a9c"}}
+    damaged = answer | {"status_code": 201, "headers": {"X-Subject-Token": "4f2a9c"}}
     services.post(TOKENS, [damaged, whole])
     assert cloud.authenticate().project_id == ADMIN_PROJECT
     services.get(NETWORKS, [failure(401), OK])
@@ -238,7 +238,7 @@ def test_a_token_that_ends_soon_is_renewed(
     ending["token"]["expires_at"] = "2020-01-01T00:00:00.000000Z"
     asked = services.post(
         f"{IDENTITY}/auth/tokens",
-        [{"json": each, "status_code": 201, "headers": {"X-Subject-Token": "t"}} for each in (ending, token())],
+        [{"json": each, "status_code": 201, "headers": {"X-Subject-Token": "4f2a9c"}} for each in (ending, token())],
     )
     for _ in range(3):
         cloud.authenticate()
@@ -248,7 +248,7 @@ def test_a_token_that_ends_soon_is_renewed(
 def test_the_time_by_a_token_of_the_cache_is_that_of_this_machine(services: requests_mock.Mocker, cloud: Cloud) -> None:
     old = token()
     old["token"]["issued_at"] = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
-    services.post(TOKENS, json=old, headers={"X-Subject-Token": "t"}, status_code=201)
+    services.post(TOKENS, json=old, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     assert timedelta(minutes=59) < datetime.now(UTC) - cloud.now() < timedelta(minutes=61)  # Keystone's clock
     later = Cloud(cloud.connection)  # which has a token from the first, as by ``cache: {auth: true}``
     assert datetime.now(UTC) - later.now() < timedelta(minutes=1)

@@ -43,7 +43,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         answer = json.dumps(token()).replace(IDENTITY, f"{self.url}/v3").replace(ENDPOINTS["network"], self.url)
-        self._answer(json.loads(answer), 201, {"X-Subject-Token": "t"})
+        self._answer(json.loads(answer), 201, {"X-Subject-Token": "4f2a9c"})
 
     def _answer(self, body: Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
         self.logins.append(self.headers["Authorization"])

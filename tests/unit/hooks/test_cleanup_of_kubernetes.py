@@ -50,7 +50,7 @@ def octavia(there: Lists, services: requests_mock.Mocker, monkeypatch: pytest.Mo
     """Two clusters in one project; the machines of the first are gone."""
     monkeypatch.setitem(ENDPOINTS, "load-balancer", "http://octavia")
     monkeypatch.setattr(leftover, "PAUSE", 0.001)
-    services.post(f"{IDENTITY}/auth/tokens", json=token(), headers={"X-Subject-Token": "t"}, status_code=201)
+    services.post(f"{IDENTITY}/auth/tokens", json=token(), headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     links = [{"rel": "self", "href": "http://octavia/v2"}]
     services.get("http://octavia", json={"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]})
     there |= {name: [] for name in there}

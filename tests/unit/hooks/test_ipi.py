@@ -57,8 +57,9 @@ def folder(clouds_yaml: Path, services: requests_mock.Mocker, there: Lists, monk
     made = clouds_yaml.parent / "ocp"
     made.mkdir()
     (made / "install-config.yaml").write_text(CONFIG)
+    own = {"mac_address": "m", "fixed_ips": [{"subnet_id": "s1", "ip_address": "10.0.0.7"}]}
     listed = [
-        port_row(id=f"{each}-{end}", name=f"{each}-{end}", tags=[f"openshiftClusterID={each}"], mac_address="m")
+        port_row(id=f"{each}-{end}", name=f"{each}-{end}", tags=[f"openshiftClusterID={each}"], **own)
         for each in (ID, OLD)
         for end in ("ingress-port", "master-0-0")
     ]

@@ -24,7 +24,8 @@ TAG = f"openshiftClusterID={ID}"
 def neutron(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> list[list[dict[str, Any]]]:
     """What each list of ports answers, the last one again and again."""
     monkeypatch.setattr(ports, "PAUSE", 0.01)
-    answers: list[list[dict[str, Any]]] = [[port_row(id="p1", name=f"{ID}-ingress-port")]]
+    own = [{"subnet_id": "s1", "ip_address": "10.0.0.7"}]
+    answers: list[list[dict[str, Any]]] = [[port_row(id="p1", name=f"{ID}-ingress-port", fixed_ips=own)]]
     ip = {"id": "f1", "floating_ip_address": "192.0.2.5", "description": "", "port_id": None, "revision_number": 1}
     ip["floating_network_id"] = "n1"
 

@@ -53,7 +53,7 @@ def test_load_balancers_go_with_all_that_is_theirs(
     run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(ENDPOINTS, "load-balancer", "http://octavia")
-    services.post(f"{IDENTITY}/auth/tokens", json=token(), headers={"X-Subject-Token": "t"}, status_code=201)
+    services.post(f"{IDENTITY}/auth/tokens", json=token(), headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     links = [{"rel": "self", "href": "http://octavia/v2"}]
     services.get("http://octavia", json={"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]})
     path = "http://octavia/v2.0/lbaas/loadbalancers"

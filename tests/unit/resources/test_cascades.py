@@ -55,7 +55,7 @@ def catalogue(services: requests_mock.Mocker) -> requests_mock.Mocker:
         version = {"id": "v2", "status": "CURRENT", "links": [{"rel": "self", "href": url}]}
         services.get(re.compile(f"^{url.rpartition('/')[0]}/?$"), json={"versions": [version]})
         services.get(url, json={"version": version})
-    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
+    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     return services
 
 
@@ -242,7 +242,7 @@ def test_who_does_not_see_everything_may_not_delete_a_project(
 ) -> None:
     """Neutron 29.0.0 and Glance 33.0.0 filter their lists by the project of the token, so these seem empty."""
     answer = token(roles=roles)
-    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
+    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     services.get(re.compile(NEUTRON), json={"networks": [], "extensions": []})
     services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
     services.get(THEIR_ACCOUNT, **({"json": []} if is_allowed else {"status_code": 403}))
@@ -276,7 +276,7 @@ def test_a_token_of_a_domain_does_not_show_whether_a_service_is_missing(
     endpoint = {"id": "i", "interface": "public", "region": "one", "region_id": "one", "url": IDENTITY}
     catalog = [{"id": "i", "type": "identity", "name": "keystone", "endpoints": [endpoint]}]
     answer["token"] |= {"domain": {"id": "default", "name": "Default"}, "catalog": catalog}
-    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
+    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     services.get(f"{IDENTITY}/services", **services_of_cloud)
     assert found(run, row_of(project.PROJECT, "volume")) == losses
 
@@ -340,7 +340,7 @@ def test_a_member_does_not_claim_to_see_rules_of_other_projects(
     (row,) = [each for each in network.SECURITY_GROUP if each.hidden]
     wording(found(run, row, deletion))
     answer = token(roles=["Admin"])  # policies do not distinguish case
-    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
+    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     assert found(CloudRun(Cloud(connection()), run.ownership), row, deletion) == []
 
 

@@ -146,7 +146,7 @@ def test_what_another_run_kept_from_being_planned_is_no_clean_audit(cloud: reque
 
 def test_a_cloud_may_lack_block_storage(cloud: requests_mock.Mocker) -> None:
     answer = without("block-storage")
-    cloud.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
+    cloud.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     assert drift(Flavor(name="small", ram=512, vcpus=1)) == {("flavor/small", "changed")}
 
 

@@ -174,7 +174,7 @@ def test_it_is_for_one_tenant(
 ) -> None:
     path = tmp_path / "kept.plan"
     save(path, plan(), spec, load_spec(spec), spec.read_bytes(), cloud, Cloud(connection("tenant")))
-    login = {"json": token(project_id="other"), "headers": {"X-Subject-Token": "t"}, "status_code": 201}
+    login = {"json": token(project_id="other"), "headers": {"X-Subject-Token": "4f2a9c"}, "status_code": 201}
     if other:
         services.post(f"{IDENTITY}/auth/tokens", **login)
     with pytest.raises(PlanRefused) if other else contextlib.nullcontext():
@@ -190,7 +190,7 @@ def test_it_is_for_one_cloud_and_project(kept: Path, cloud: Cloud, field: str, n
 
 
 def test_another_user_of_the_same_project_applies_it(kept: Path, services: requests_mock.Mocker) -> None:
-    login = {"json": token(user_id="colleague"), "headers": {"X-Subject-Token": "t"}, "status_code": 201}
+    login = {"json": token(user_id="colleague"), "headers": {"X-Subject-Token": "4f2a9c"}, "status_code": 201}
     services.post(f"{IDENTITY}/auth/tokens", **login)
     colleague = Cloud(connection("colleague", "another-password"))
     SavedPlan(kept).check_cloud(colleague)

@@ -48,7 +48,7 @@ def login(services: requests_mock.Mocker) -> Login:
     def with_roles(*roles: str) -> Cloud:
         body = token()
         body["token"]["roles"] = [{"id": each, "name": each} for each in roles]
-        services.post(f"{IDENTITY}/auth/tokens", status_code=201, json=body, headers={"X-Subject-Token": "t"})
+        services.post(f"{IDENTITY}/auth/tokens", status_code=201, json=body, headers={"X-Subject-Token": "4f2a9c"})
         return Cloud(connection())
 
     return with_roles
@@ -230,7 +230,7 @@ PAIRS = tuple(PortPair(address=f"10.0.0.{number}") for number in range(11))
     [
         (Network(name="n", mtu=9000), 1),
         (Network(name="n", mtu=1400), 0),  # the project has one of 1450
-        (Network(name="n", provider_network_type="flat", provider_physical_network="x"), 1),
+        (Network(name="n", provider_network_type="flat", provider_physical_network="x"), 2),  # both
         (Port(name="p", network="n", allowed_address_pairs=PAIRS), 1),
         (Port(name="p", network="n", allowed_address_pairs=PAIRS[:10]), 0),
         (Image(name="i", tags=tuple(map(str, range(129)))), 1),

@@ -474,7 +474,7 @@ def test_pruning_a_credential_goes_on_after_a_passing_fault(cloud: requests_mock
 def test_the_credential_in_use_is_not_pruned(cloud: requests_mock.Mocker, wording: Wording) -> None:
     login = token()
     login["token"]["application_credential"] = {"id": "c1", "name": "ci", "restricted": True}
-    cloud.post(f"{IDENTITY}/auth/tokens", json=login, headers={"X-Subject-Token": "t"}, status_code=201)
+    cloud.post(f"{IDENTITY}/auth/tokens", json=login, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     raw = {"id": "c1", "name": "ci", "description": "[openstack-prep:lab/ci]", "project_id": ADMIN_PROJECT}
     raw |= {"user_id": "admin-user", "roles": [], "expires_at": None, "unrestricted": False}
     listed = {"application_credentials": [raw]}

@@ -69,7 +69,7 @@ class Project:
         body = token()
         body["token"]["catalog"] = list_services()
         body["token"] |= {"roles": [{"id": each, "name": each} for each in roles], **fields}
-        self.services.post(f"{IDENTITY}/auth/tokens", json=body, headers={"X-Subject-Token": "t"}, status_code=201)
+        self.services.post(f"{IDENTITY}/auth/tokens", json=body, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
 
     def without(self, *types: str, region: str = "one") -> None:
         """Take services out of the catalogue, or move it to another region."""
@@ -80,7 +80,7 @@ class Project:
         for service in body["token"]["catalog"]:
             for each in service["endpoints"]:
                 each["region"] = each["region_id"] = region
-        self.services.post(f"{IDENTITY}/auth/tokens", json=body, headers={"X-Subject-Token": "t"}, status_code=201)
+        self.services.post(f"{IDENTITY}/auth/tokens", json=body, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
 
     def context(self, *, installer: Path | None = None, **fields: Any) -> CheckContext:
         given = {"machines": MACHINES} | fields

@@ -27,7 +27,7 @@ def cloud(services: requests_mock.Mocker) -> Cloud:
     endpoint = {"id": "p", "interface": "public", "region": "one", "region_id": "one", "url": PLACEMENT}
     placement = {"id": "placement", "type": "placement", "name": "placement", "endpoints": [endpoint]}
     answer["token"]["catalog"].append(placement)
-    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
+    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     versions = [{"id": "v1.0", "min_version": "1.0", "max_version": "1.39", "status": "CURRENT", "links": LINKS}]
     services.get(f"{PLACEMENT}/", json={"versions": versions})
     services.get(PLACEMENT, json={"versions": versions})
@@ -164,7 +164,7 @@ def test_roles_that_may_ask(services: requests_mock.Mocker, roles: list[str], ma
     answer = token(roles=roles)
     endpoint = {"id": "p", "interface": "public", "region": "one", "region_id": "one", "url": PLACEMENT}
     answer["token"]["catalog"].append({"id": "p", "type": "placement", "name": "p", "endpoints": [endpoint]})
-    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
+    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     assert capacity.may_ask(Cloud(connection())) is may
 
 

@@ -306,7 +306,7 @@ def test_the_clock_of_this_machine_does_not_renew_it(
     login = token()
     now = datetime.now(UTC) + skew
     login["token"] |= {"issued_at": now.isoformat(), "expires_at": (now + timedelta(days=300)).isoformat()}
-    services.post(f"{IDENTITY}/auth/tokens", json=login, headers={"X-Subject-Token": "t"}, status_code=201)
+    services.post(f"{IDENTITY}/auth/tokens", json=login, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     wanted = credential(run, path, lifetime=30, renew_before=5)
     apply(run, wanted)
     left = datetime.fromisoformat(keystone.held[0]["expires_at"]) - now

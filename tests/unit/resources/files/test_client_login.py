@@ -190,7 +190,7 @@ def test_a_role_that_keystone_does_not_know_yet_is_waited_for(
     made = plan(run, entry)
     for plural in ("users", "projects", "domains"):
         services.get(f"{IDENTITY}/{plural}", json={plural: [{"id": "x", "name": "x", "enabled": True}]})
-    services.post(TOKENS, [REFUSED, {"json": token(), "status_code": 201, "headers": {"X-Subject-Token": "t"}}])
+    services.post(TOKENS, [REFUSED, {"json": token(), "status_code": 201, "headers": {"X-Subject-Token": "4f2a9c"}}])
     executor.execute(made, run).raise_for_failures()
 
 

@@ -236,7 +236,7 @@ def test_who_may_not_list_roles_knows_those_of_the_own_token(
 ) -> None:
     answer = token(roles=["member"])
     answer["token"]["roles"] = [{"id": "r1", "name": "member"}]
-    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
+    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     services.get(f"{IDENTITY}/role_assignments", **failure(403))
     services.get(f"{IDENTITY}/users", json={"users": [{"id": user, "name": "me", "enabled": True, "description": ""}]})
     services.get(f"{IDENTITY}/projects", json={"projects": [{"id": project, "enabled": True}]})

@@ -101,7 +101,7 @@ def test_services_of_the_cloud(neutron: Neutron, services: requests_mock.Mocker,
         if each["type"] in ("image", "compute"):
             each["endpoints"][0]["url"] = "http://10.0.0.9:1/"
             each["endpoints"].append(each["endpoints"][0] | {"interface": "internal", "url": "http://10.0.0.8:1/"})
-    services.post(f"{IDENTITY}/auth/tokens", json=body, headers={"X-Subject-Token": "t"}, status_code=201)
+    services.post(f"{IDENTITY}/auth/tokens", json=body, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
     (said,) = neutron.found(networks)
     wording(said)
     neutron.own()
