@@ -10,7 +10,7 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from openstack_prep.base import shell
@@ -27,6 +27,20 @@ ROUND = 0.05
 def is_off() -> bool:
     """Whether the environment allows no programs, as for an assistant that may have written the spec."""
     return os.environ.get(SWITCH) == "off"
+
+
+@contextlib.contextmanager
+def switched_off() -> Iterator[None]:
+    """Run no programs within this context."""
+    before = os.environ.get(SWITCH)
+    os.environ[SWITCH] = "off"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SWITCH]
+        else:
+            os.environ[SWITCH] = before
 
 
 def output_of(

@@ -92,15 +92,18 @@ async def approve(prep: Prep, plan: str, *, typed: str | None = None) -> int:
     return await asyncio.to_thread(approve_at_terminal, prep, plan, typed)
 
 
-def approve_at_terminal(prep: Prep, plan: str, typed: str | None) -> int:
+def approve_at_terminal(prep: Prep, plan: str, typed: str | None, *words: str) -> int:
     """Approve a plan as a person does, by its id or by what is typed instead, and return the exit code."""
     ours, its = pty.openpty()
-    process = prep.start("approve", plan, stdin=its, stdout=subprocess.DEVNULL, stderr=its)
+    process = prep.start("approve", *words, plan, stdin=its, stdout=subprocess.DEVNULL, stderr=its)
     os.close(its)
     shown = b""
     try:
         while not shown.endswith(b": "):
-            shown += os.read(ours, 4096)
+            try:
+                shown += os.read(ours, 4096)
+            except OSError:  # the command has ended without a question
+                return process.wait(120)
         plan_id = shown.split()[-1].rstrip(b":").decode()
         os.write(ours, f"{plan_id if typed is None else typed}\n".encode())
         return process.wait(120)
@@ -204,7 +207,7 @@ def test_files_and_programs_that_a_spec_names(prep: Prep, spec: dict[str, Any], 
         await agent.client.call_tool("plan", {"spec": "spec.yaml"})
 
     async def with_programs(agent: Agent) -> None:
-        await agent.call("plan", spec="spec.yaml")
+        await agent.call("save_plan", spec="spec.yaml", file="my.plan")
 
     prep.run("apply", "--yes", "spec.yaml")  # so that a plan logs in by the password
     (tmp_path / "ran").unlink()
@@ -213,4 +216,8 @@ def test_files_and_programs_that_a_spec_names(prep: Prep, spec: dict[str, Any], 
     answers = session(prep, with_programs, "--allow-programs")
     assert (tmp_path / "ran").exists()
     assert PASSWORD not in "".join(answers)
+    for words in ((), ("--allow-programs",)):  # nothing is left to do, but the plan is read again
+        (tmp_path / "ran").unlink(missing_ok=True)
+        assert approve_at_terminal(prep, "my.plan", None, *words) == 2
+        assert (tmp_path / "ran").exists() == bool(words)
     prep.destroy()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 
+from openstack_prep.base import programs
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.style import visible
 from openstack_prep.cli.output import print_result, style_of
@@ -16,7 +18,9 @@ from openstack_prep.verbs import approval
 def run(options: argparse.Namespace) -> int:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise ConfigError("approve: not a terminal; a person must read the plan and type its id")
-    saved, _, plan, _ = open_saved(options)
+    # whoever proposes the plan may have written the spec: nothing of it runs before it was read
+    with contextlib.nullcontext() if options.allow_programs else programs.switched_off():
+        saved, _, plan, _ = open_saved(options)
     if not plan:
         raise ConfigError(f"approve: {saved.path} has nothing left to do; no approval is needed")
     print(visible(plan.render(style_of(options, sys.stderr))), file=sys.stderr)

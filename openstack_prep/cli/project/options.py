@@ -66,6 +66,8 @@ def add_approve(command: AddCommand) -> None:
     parser = command("approve", f"{_HERE}.approve:run")
     parser.add_argument("plan", type=Path, metavar="PLAN", help="a plan that plan --out has saved")
     add_spec(parser, "the spec (default: found by its path relative to the plan)", optional=True)
+    help_text = "also run programs that the spec and its folder name, which may be by whoever proposes the plan"
+    parser.add_argument("--allow-programs", action="store_true", help=help_text)
 
 
 def add_validate(command: AddCommand) -> None:
