@@ -297,3 +297,25 @@ def stateless(world: Exposed) -> Iterator[None]:
 def stateless_without_answers(world: Exposed) -> Iterator[None]:
     with own_group(world, protocol="udp"):
         yield
+
+
+@contextmanager
+def disabled(update: Callable[..., Any], *ids: str) -> Iterator[None]:
+    for each in ids:
+        update(each, admin_state_up=False)
+    yield
+    for each in ids:
+        update(each, admin_state_up=True)
+
+
+@exposure("the port of the node that announces disabled", "port.down", answered=False)
+def port_disabled(world: Exposed) -> Iterator[None]:
+    with disabled(world.network.update_port, world.nodes[0].port_id):
+        yield
+
+
+@exposure("the router disabled", "router.disabled", answered=False)
+def router_disabled(world: Exposed) -> Iterator[None]:
+    (router,) = world.network.routers(project_id=world.project_id)
+    with disabled(world.network.update_router, router.id):
+        yield

@@ -33,6 +33,7 @@ from openstack_prep.resources.lists.neutron_records import (
     NetworkRecord,
     PortRecord,
     R,
+    RouterRecord,
     SubnetRecord,
     TrunkRecord,
     list_by_id,
@@ -191,6 +192,7 @@ def _view(
     ports, floating_ips = _of_project(run, cluster, PortRecord), _of_project(run, cluster, FloatingIPRecord)
     nodes = _nodes(run, cluster, ports)
     groups = {group for node in nodes or () for group in node.security_groups}
+    routers = {each.router_id for each in floating_ips if each.router_id}
     return View(
         spec=path,
         cluster=cluster,
@@ -198,6 +200,7 @@ def _view(
         groups=list_by_id(run.admin.network, GroupRecord, groups),
         around_nodes=_around(run, cluster, nodes, paired),
         floating_ips=floating_ips,
+        routers=list_by_id(run.admin.network, RouterRecord, routers),
         answers=answers,
         file_drift=drift,
     )

@@ -29,7 +29,7 @@ from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.openshift.verify.outside import without_forwardings
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.dns.recordsets import ACTIVE, ERROR, RecordsetRecord
-from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, GroupRecord, PortRecord
+from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, GroupRecord, PortRecord, RouterRecord
 
 # --- recordset --------------------------------------------------------------------------------
 
@@ -78,7 +78,7 @@ def _judged(placed: PlacedExposure, declared: Recordset, record: RecordsetRecord
 
 
 NAME, FLOATING_IP, ADDRESS, PAIRS, GROUPS = "name", "floating IP", "address", "address pairs", "security groups"
-NODES, FILES = "nodes", "files"
+ROUTER, NODES, FILES = "router", "nodes", "files"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +94,8 @@ class View:
     """Security groups of these ports, by id, with their rules."""
     floating_ips: Sequence[FloatingIPRecord] = ()
     """All of the project."""
+    routers: Mapping[str, RouterRecord] = field(default_factory=dict)
+    """Those that serve these floating IPs, by id, as far as they are visible."""
     around_nodes: VisibleNodes | None = None
     """Networks of the nodes, for virtual machines on bridges; None: nothing is known of them."""
     answers: Mapping[str, ResolvedName] = field(default_factory=dict)
@@ -121,6 +123,7 @@ def hops(placed: PlacedExposure, view: View) -> Iterator[Diagnostic]:
     yield from recordset_hops(placed, view.recordsets, view.apply)
     if placed.exposure.floating_ip:
         yield _floating_ip(placed, view)
+        yield from _router(placed, view)
     yield _reserved(placed, view)
     if view.nodes is not None:
         yield from _on_nodes(placed, view, view.nodes)
@@ -159,9 +162,24 @@ def name_to_resolve(placed: PlacedExposure, name: str) -> str:
     return name.replace("*.", f"{placed.exposure.name}.", 1)
 
 
+def _record_of(placed: PlacedExposure, view: View) -> FloatingIPRecord | None:
+    """Return the floating IP of an exposure."""
+    return next((each for each in view.floating_ips if each.address == placed.public_address), None)
+
+
+def _router(placed: PlacedExposure, view: View) -> Iterator[Diagnostic]:
+    """Yield whether the router is switched off that serves the floating IP; Neutron names it once one does."""
+    found = _record_of(placed, view)
+    router = view.routers.get(found.router_id) if found and found.router_id else None
+    if router and router.admin_state_up is False:
+        what = f"{router.name or router.id}, which serves {placed.public_address}, is switched off"
+        fix = shell.join(["openstack", "router", "set", "--enable", router.id])
+        yield Diagnostic(code="router.disabled", where=ROUTER, what=what, fix=fix)
+
+
 def _floating_ip(placed: PlacedExposure, view: View) -> Diagnostic:
     exposure, address = placed.exposure, placed.public_address
-    found = next((each for each in view.floating_ips if each.address == address), None)
+    found = _record_of(placed, view)
     if address is None or found is None:
         what = f"{exposure.floating_ip} does not exist yet"
         return Diagnostic(code="floating-ip.missing", where=FLOATING_IP, what=what, fix=view.apply)
@@ -205,6 +223,10 @@ def _on_nodes(placed: PlacedExposure, view: View, nodes: Sequence[PortRecord]) -
     if not nodes:
         yield Diagnostic(code="machine.missing", where=NODES, what="the cluster has no nodes yet", fix=view.apply)
         return
+    if off := [port for port in nodes if port.admin_state_up is False]:
+        what = f"{_named(off)} {'is' if len(off) == 1 else 'are'} switched off"
+        fix = " && ".join(shell.join(["openstack", "port", "set", "--enable", port.id]) for port in off)
+        yield Diagnostic(code="port.down", where=NODES, what=what, fix=fix)
     secured = [port for port in nodes if port.port_security_enabled]
     if placed.address and placed.exposure.how in ON_NODES:
         names = carriers(view.cluster, placed.exposure, placed.address, [port.name for port in nodes])

@@ -15,7 +15,7 @@ from openstack_prep.exposures.paths.examination import ExposurePath, PathReport
 from openstack_prep.exposures.paths.hops import View, hops
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.chain import Chain
-from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, GroupRecord, PortRecord
+from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, GroupRecord, PortRecord, RouterRecord
 from tests.unit.conftest import port_row
 from tests.unit.texts import contains
 
@@ -68,12 +68,17 @@ def floating(**more: Any) -> FloatingIPRecord:
     return FloatingIPRecord.read({"id": "f", "floating_network_id": "x", **own} | more)
 
 
+def router(**more: Any) -> dict[str, RouterRecord]:
+    return {"r": RouterRecord.read({"id": "r", "name": "nodes", "external_gateway_info": None, "routes": []} | more)}
+
+
 RIGHT = View(
     spec="spec.yaml",
     cluster=ClusterFields(name="one", directory="one"),
     nodes=[node("n1", ADDRESS), node("n2", "10.1.0.208/29")],
     groups=groups(443),
-    floating_ips=[floating()],
+    floating_ips=[floating(router_id="r")],
+    routers=router(admin_state_up=True),
     answers={"shop.example.com": ResolvedName((PUBLIC,), "the resolver")},
 )
 
@@ -93,6 +98,8 @@ def test_all_is_right() -> None:
     [
         ({"nodes": [node("n1"), node("n2", ADDRESS)]}, "pairs.missing", "address pairs"),
         ({"nodes": []}, "machine.missing", "nodes"),
+        ({"nodes": [node("n1", ADDRESS), node("n2", ADDRESS, admin_state_up=False)]}, "port.down", "nodes"),
+        ({"routers": router(admin_state_up=False)}, "router.disabled", "router"),
         ({"groups": groups(80)}, "security-group.blocks", "security groups"),
         ({"groups": groups(443, "10.9.0.0/24")}, "security-group.blocks", None),
         ({"groups": {}}, "security-group.unreadable", "security groups"),
