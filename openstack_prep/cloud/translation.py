@@ -36,6 +36,7 @@ from openstack_prep.base.errors import (
     QuotaExceeded,
     Unreachable,
 )
+from openstack_prep.base.raw import walk
 from openstack_prep.base.secret_forms import without_url_secrets
 from openstack_prep.base.style import printable
 from openstack_prep.cloud.login import is_login
@@ -255,14 +256,11 @@ def _secrets_sent(error: Exception) -> Iterator[str]:
         return
     yield from (request.headers[name] for name in SECRET_HEADERS if request.headers.get(name))
     try:
-        waiting: list[object] = [json.loads(request.body or "null")]
+        body = json.loads(request.body or "null")
     except (ValueError, TypeError, RecursionError):  # no JSON, or the content of an image
         return
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            yield from (each for name, each in part.items() if name in SECRET_MEMBERS and isinstance(each, str))
-        waiting += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    members = (member for part in walk(body) if isinstance(part, dict) for member in part.items())
+    yield from (value for name, value in members if name in SECRET_MEMBERS and isinstance(value, str))
 
 
 NOT_OF_SERVICE = "this answer is not that of the service: check its endpoint, and what is in front of it"

@@ -120,7 +120,7 @@ for _each in (_GoLoader, _FastGoLoader):
 def _composed(text: str, *, of_go: bool = False) -> tuple[Any, Any]:
     """Return a loader and the only document of a text; raises YAMLError, ValueError, RecursionError.
 
-    What libyaml refuses, PyYAML explains, or accepts.  The parser of programs in Go (go.yaml.in/yaml) is libyaml's.
+    What libyaml refuses, PyYAML explains, or accepts. The parser of programs in Go (go.yaml.in/yaml) is libyaml's.
     """
     refuse_large_yaml(text)
     if of_go or not UNLIKE.search(text):

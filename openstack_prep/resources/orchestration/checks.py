@@ -315,9 +315,8 @@ def against(stack: Inputs, run: CloudRun, observed: Observed | None) -> Iterator
     if observed is not None:
         record = observed.record_as(StackRecord)
         refused = record.refused
-        if (
-            record.status.startswith("SUSPEND") and not record.in_progress
-        ):  # Heat 27.0.1, engine/service.py, update_stack
+        is_suspended = record.status.startswith("SUSPEND") and not record.in_progress
+        if is_suspended:  # Heat 27.0.1, engine/service.py, update_stack
             command = shell.join(["openstack", "stack", "resume", "--wait", stack.name])
             yield stack.mistake("is suspended, and Heat updates no such stack", command, Code.STACK_REFUSED)
     elif stack.askable(run):
