@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -113,6 +114,13 @@ class Site:
         found |= {("servers", each.id): each.status for each in servers}
         return found | {("hosts", (self.prep.folder / "hosts").read_text()): ""}
 
+    def await_servers(self) -> None:
+        """Wait until Nova has done what commands began: `openstack server start` ends before the server runs."""
+        deadline = time.monotonic() + 60
+        while any(each.task_state for each in self.connection.compute.servers(details=True)):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+
     def carry_out(self, fix: str) -> Counter[str]:
         """Do what a fix says, and return how many of each kind have changed; hosts counts once per version."""
         before = self.snapshot()
@@ -123,6 +131,7 @@ class Site:
                 self.prep.run(*words, *ask)
             else:
                 carry_out(command, self.prep.environment, self.prep.folder)
+        self.await_servers()
         after = self.snapshot()
         keys = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
         return Counter(kind for kind, _ in keys)
