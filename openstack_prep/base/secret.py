@@ -43,17 +43,10 @@ PROGRAMS = ("command", "vault", "keyring")
 """Sources that other programs have."""
 SOURCE_NAMES = ("env", "file", "content", "prompt", "generate", *PROGRAMS)
 
-_QUOTED = re.compile(r"""(alias|anchor|tag|handle|base \d+:) ('[^']*'|"[^"]*")""")
-
 
 def masked(value: object) -> object:
     """Return plain data with asterisks for secrets."""
     return rewrite(value, lambda part: HIDDEN if isinstance(part, Secret) else part)
-
-
-def without_values(text: str) -> str:
-    """Return PyYAML's message about a file without the values that it quotes: an unquoted *password is an alias."""
-    return _QUOTED.sub(rf"\1 {HIDDEN}", text)
 
 
 def join_secrets(value: object) -> Secret:

@@ -21,7 +21,6 @@ from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.private_file import remove_file, write_private
 from openstack_prep.base.raw import Raw
-from openstack_prep.base.secret import without_values
 from openstack_prep.cloud.entries import OWNER as OWNER
 from openstack_prep.cloud.entries import owner_of as owner_of
 from openstack_prep.cloud.entries import read as read
@@ -74,7 +73,7 @@ def _as_mistake(path: Path) -> Iterator[None]:
     try:
         yield
     except yaml.YAMLError as error:
-        what = f"is not YAML: {without_values(' '.join(str(error).split()))}"
+        what = f"is not YAML: {' '.join(str(error).split())}"
         raise SpecError([Mistake(str(path), what, "correct it, or choose another file")]) from None
 
 

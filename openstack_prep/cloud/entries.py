@@ -21,7 +21,6 @@ from openstack_prep.base.formats.yaml_places import shared_document
 from openstack_prep.base.given_file import MOST_SECRET, read_text
 from openstack_prep.base.invalid import shown
 from openstack_prep.base.raw import Raw, Values, has_value
-from openstack_prep.base.secret import without_values
 from openstack_prep.core.model import OwnershipTag
 
 MEMBER = "choose the entry of a project member with --os-cloud"
@@ -335,7 +334,7 @@ def unreadable(named: str | Path | None, usual: Sequence[str]) -> str | None:
         text = read_text(Path(path), MOST_SECRET)
         parse_json(text) if str(path).endswith("json") else parse_yaml(text)
     except (OSError, ValueError, yaml.YAMLError) as error:
-        return f"{path} cannot be read: {without_values(str(error))}; correct the file"
+        return f"{path} cannot be read: {error}; correct the file"
     return None
 
 
@@ -441,7 +440,7 @@ def _entries(named: str | Path | None, usual: Sequence[str]) -> str:
         entries = (parse_yaml(read_text(Path(path))) or {}).get("clouds", {})
         broken = [name for name, entry in entries.items() if not isinstance(entry, dict)]
     except (OSError, ValueError, yaml.YAMLError) as error:
-        return f"{path} cannot be read: {without_values(str(error))}"
+        return f"{path} cannot be read: {error}"
     except AttributeError:
         return f"{path} is not a mapping with the key `clouds`"
     if broken:

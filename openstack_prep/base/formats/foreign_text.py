@@ -8,12 +8,14 @@ and the number of parts: nodes take 500 bytes each, and 14 MB of a list took 2.7
 from __future__ import annotations
 
 import json
+import re
 from importlib import resources
 from typing import Any
 
 import yaml
 
 from openstack_prep.base.raw import Raw
+from openstack_prep.base.secret_forms import HIDDEN
 
 MOST_DEPTH = 100
 """Levels; a Helm chart's schema has 20."""
@@ -79,13 +81,28 @@ def parse_yaml_documents(text: str) -> list[Any]:
             return found
         finally:
             loader.dispose()
-    except yaml.MarkedYAMLError as error:  # its text would quote the line, which may hold a password
-        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise yaml.YAMLError(line + ", ".join(filter(None, (error.context, error.problem)))) from None
+    except yaml.MarkedYAMLError as error:
+        raise yaml.YAMLError(explain_yaml(error)) from None
     except (LookupError, AttributeError, TypeError):  # of PyYAML's constructors, as for !!bool x
         raise yaml.YAMLError("a value does not match its tag") from None
     except (ValueError, RecursionError) as error:  # a date such as 2026-13-01; half a surrogate pair
-        raise yaml.YAMLError(str(error)) from None
+        raise yaml.YAMLError(without_values(str(error))) from None
+
+
+_QUOTED = re.compile(r"""(alias|anchor|tag|handle|base \d+:|to float:) ('[^']*'|"[^"]*")""")
+
+
+def without_values(text: str) -> str:
+    """Return PyYAML's message about a file without the values that it quotes: an unquoted *password is an alias."""
+    return _QUOTED.sub(rf"\1 {HIDDEN}", text)
+
+
+def explain_yaml(error: yaml.YAMLError) -> str:
+    """Return an error of PyYAML without its quotation of the line, which may hold a password."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return without_values(" ".join(str(error).split()))
+    line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+    return without_values(line + ", ".join(filter(None, (error.context, error.problem))))
 
 
 def refuse_large_yaml(text: str) -> None:

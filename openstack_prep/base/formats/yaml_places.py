@@ -27,9 +27,10 @@ from openstack_prep.base.formats.foreign_text import (
     excess,
     refuse_deep,
     refuse_large_yaml,
+    without_values,
 )
 from openstack_prep.base.given_file import name_of, read_text, unreadable
-from openstack_prep.base.secret import HIDDEN, without_values
+from openstack_prep.base.secret_forms import HIDDEN
 
 LONGEST = 4096
 """Bits of an integer; Python does not print one of 4300 digits (sys.get_int_max_str_digits)."""

@@ -25,7 +25,7 @@ import yaml
 
 from openstack_prep.base.errors import ConfigError, DownloadError, SpecError
 from openstack_prep.base.fields import ReadsBeside, source
-from openstack_prep.base.formats.foreign_text import refuse_large_yaml
+from openstack_prep.base.formats.foreign_text import explain_yaml, refuse_large_yaml, without_values
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import MOST, read_bytes
 from openstack_prep.base.invalid import InvalidValue
@@ -242,15 +242,28 @@ def _read_package(template: str, environments: Sequence[str], digests: dict[str,
         _refuse_files_of_this_machine(documents, files)
         _refuse_misread(texts, parsed, [url for url, _ in documents[1:]])
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError, DownloadError, exc.BaseException) as error:
-        reason = without_url_secrets(" ".join(str(getattr(error, "reason", None) or error).split()))
-        raise ConfigError(
-            f"{reading}: {shown(where)} cannot be read: {reason}; correct the file, or choose another one"
-        ) from None  # the error itself may repeat the URL
+        what = f"{reading}: {shown(where)} cannot be read: {_reason(error, texts)}"
+        raise ConfigError(f"{what}; correct the file, or choose another one") from None  # it may repeat the URL
     found = _as_seen_from(utils.base_url_for_url(url) + "/", Package(parsed, files, environment))
     if secret := next(filter(has_url_secrets, found.files), None):
         what = f"{shown(secret)} has a login or a query in its URL, which Heat would show to readers of the project"
         raise ConfigError(f"template: {shown(template)}: {what}; copy the files to a folder, and use its path")
     return found
+
+
+def _reason(error: BaseException, texts: dict[str, str]) -> str:
+    """Return why a package cannot be read; ``texts`` are what was read by then, the last of them with the error.
+
+    heatclient puts PyYAML's error, which quotes the line, into its own one, and that into another (python-heatclient
+    5.3.0, heatclient/common/environment_format.py and template_utils.py).
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        for each in cause.args:
+            if isinstance(each, yaml.YAMLError):
+                return f"{shown(next(reversed(texts)))}: {explain_yaml(each)}"
+        cause = cause.__context__
+    return without_values(without_url_secrets(" ".join(str(getattr(error, "reason", None) or error).split())))
 
 
 def _digest_of_file(url: str) -> bytes:
@@ -274,7 +287,7 @@ def _content(texts: dict[str, str], digests: dict[str, bytes], method: str, url:
     try:
         refuse_large_yaml(text)  # JSON is YAML
     except yaml.YAMLError as error:
-        raise ValueError(f"{shown(url)}: {error}") from None
+        raise ValueError(f"{shown(url)}: {explain_yaml(error)}") from None
     texts[url] = text
     return content
 

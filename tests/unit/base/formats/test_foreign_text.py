@@ -71,6 +71,13 @@ def test_everything_wrong_with_yaml_is_one_kind_of_error(text: str) -> None:
         parse_yaml(text)
 
 
+@pytest.mark.parametrize("begin", ["*", "!", "!!int ", "!!float "])
+def test_an_error_quotes_no_value(begin: str) -> None:
+    with pytest.raises(yaml.YAMLError) as raised:
+        parse_yaml(f"password: {begin}se-cret")
+    assert "se-cret" not in str(raised.value)
+
+
 @pytest.mark.parametrize("libyaml", [True, False])
 def test_an_error_names_the_line_and_does_not_quote_it(libyaml: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not libyaml:

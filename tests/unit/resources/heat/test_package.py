@@ -145,6 +145,27 @@ def test_no_file_of_a_template_ends_or_fills_the_process(folder: Path, name: str
         read_package(str(folder / "cluster.yaml"), [str(folder / "env.yaml")])
 
 
+BROKEN = (
+    "password: se-cret: x",
+    'password: "se-cret',
+    "password: *se-cret",
+    "password: !se-cret",
+    "password: !!int se-cret",
+    "password: !!float se-cret",
+    "password: {a: se-cret, [b]: c}",
+)
+
+
+@pytest.mark.parametrize("name", ["cluster.yaml", "env.yaml"])
+@pytest.mark.parametrize("line", BROKEN)
+def test_what_is_no_yaml_is_named_by_its_line_and_not_quoted(folder: Path, name: str, line: str) -> None:
+    head = "" if name == "env.yaml" else "heat_template_version: wallaby\n"
+    (folder / name).write_text(f"{head}parameters:\n  {line}\n")
+    with pytest.raises(ConfigError, match=name.partition(".")[0]) as caught:
+        read_package(str(folder / "cluster.yaml"), [str(folder / "env.yaml")])
+    assert "se-cret" not in str(caught.value)
+
+
 @pytest.mark.parametrize("section", ["parameters", "parameter_defaults", "resource_registry"])
 def test_sections_of_an_environment_are_mappings(folder: Path, section: str, wording: Wording) -> None:
     (folder / "env.yaml").write_text(f"{section}: [a]")
