@@ -186,6 +186,17 @@ class InternalError(PrepError):
     code = "error.internal"
 
 
+def text_of(error: BaseException | None) -> str:
+    """Return the text of an error, of a foreign one after its class.
+
+    Its ``repr`` has all arguments: of a text that cannot be encoded the whole text, which may be a secret.
+    """
+    if isinstance(error, PrepError):
+        return str(error)
+    shown = error.reason if isinstance(error, UnicodeEncodeError | UnicodeDecodeError) else error
+    return without_logins(f"{type(error).__name__}: {shown}")
+
+
 class CloudError(PrepError):
     """A service answered with an error, or not at all.
 

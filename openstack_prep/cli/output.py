@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from openstack_prep.base.errors import ConfigError, InternalError, Mistaken, PrepError, RunInterrupted
+from openstack_prep.base.errors import ConfigError, InternalError, Mistaken, PrepError, RunInterrupted, text_of
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret_forms import without_logins
 from openstack_prep.base.style import Style, printable, visible
@@ -122,7 +122,7 @@ def explained(error: Exception | KeyboardInterrupt) -> PrepError:
         return interrupted_by(interrupts.number_of(error))
     if isinstance(error, OSError) and error.filename is None and error.errno in FULL:  # of a print
         return PrepError(f"the output cannot be written: {error.strerror}; make room, or write it elsewhere")
-    return InternalError(f"internal error: {type(error).__name__}: {error}; --debug shows where; please report it")
+    return InternalError(f"internal error: {text_of(error)}; --debug shows where; please report it")
 
 
 def drop_output() -> None:
@@ -257,8 +257,7 @@ def _write(options: argparse.Namespace, form: str, content: Callable[[], str]) -
     except Exception as error:  # whatever it is must not hide what the command has done
         if options.debug:
             logging.getLogger("openstack_prep").debug("", exc_info=error)
-        what = f"--{form} {path}: it cannot be written: {type(error).__name__}: {error}"
-        warn(str(error) if isinstance(error, PrepError) else what)
+        warn(str(error) if isinstance(error, PrepError) else f"--{form} {path}: it cannot be written: {text_of(error)}")
         return False
     return True
 

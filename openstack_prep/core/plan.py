@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, PlanRefused, PrepError
+from openstack_prep.base.errors import Mistake, PlanRefused, PrepError, text_of
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import PLAIN, PRUNABLE, Style
 from openstack_prep.core import text
@@ -234,7 +234,7 @@ class Report:
     def raise_for_failures(self) -> None:
         """Raise ApplyFailed when any step failed or was skipped."""
         if self.failed or self.skipped:
-            lines = [f"{result.step}: {text.explain(result.error)}" for result in self.failed]
+            lines = [f"{result.step}: {text_of(result.error)}" for result in self.failed]
             lines += [f"{result.step}: skipped because of {result.cause}" for result in self.skipped]
             raise ApplyFailed("\n".join(lines), self)
 

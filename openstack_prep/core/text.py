@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 
-from openstack_prep.base.errors import PrepError
+from openstack_prep.base.errors import text_of
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret_forms import without_logins
@@ -162,7 +162,7 @@ def result_line(result: Result, width: int, style: Style = PLAIN, note: str = ""
     symbol = {Status.DONE: result.step.action.symbol, Status.FAILED: "!", Status.SKIPPED: "?"}[result.status]
     details = ""
     if result.status is Status.FAILED:
-        details = f"failed: {explain(result.error)}"
+        details = f"failed: {text_of(result.error)}"
     elif result.status is Status.SKIPPED:
         details = f"skipped because of {result.cause}"
     elif result.step.action is Action.KEEP and result.step.reason:
@@ -196,11 +196,6 @@ def _changes_foreign(step: Step) -> bool:
     return foreign and step.action in (Action.ADOPT, Action.UPDATE)
 
 
-def explain(error: Exception | None) -> str:
-    """Return an error's text; the text of a foreign exception begins with its class."""
-    return str(error) if isinstance(error, PrepError) else repr(error)
-
-
 def result_data(result: Result) -> Values:
     return (
         {
@@ -208,7 +203,7 @@ def result_data(result: Result) -> Values:
             "action": result.step.action.value,
             "status": result.status.value,
             "seconds": round(result.seconds, 3),
-            "error": explain(result.error) if result.error else None,
+            "error": text_of(result.error) if result.error else None,
             "because_of": result.cause or None,
         }
         | _former(result.step)

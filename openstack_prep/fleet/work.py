@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.diagnostic import Diagnostic
-from openstack_prep.base.errors import InternalError, Mistake, PlanRefused, PrepError
+from openstack_prep.base.errors import InternalError, Mistake, PlanRefused, PrepError, text_of
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import first_of
 from openstack_prep.core import interrupts, text
@@ -56,7 +56,7 @@ def work(order: Order) -> TargetOutcome:
         found = _failed(order, error)
     except Exception as error:  # noqa: BLE001 - a bug in one target must not end the others
         _log.debug("target %s", order.target, exc_info=error)
-        found = _failed(order, InternalError(f"internal error: {type(error).__name__}: {error}; please report it"))
+        found = _failed(order, InternalError(f"internal error: {text_of(error)}; please report it"))
     return replace(found, cloud=order.cloud or "", seconds=time.monotonic() - begun)
 
 
@@ -167,7 +167,7 @@ def _reported(order: Order, plan: LivePlan, report: Report) -> TargetOutcome:
         summary="; ".join(filter(None, (words_of(counts, done=True) or status.value, plan.left_over))),
         counts=counts,
         errors=[
-            Diagnostic(code=ApplyFailed.code, where=str(each.step), what=text.explain(each.error)).data()
+            Diagnostic(code=ApplyFailed.code, where=str(each.step), what=text_of(each.error)).data()
             for each in report.failed
         ],
         warnings=plan.warnings,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import errors
-from openstack_prep.base.errors import ConfigError, PrepError, WaitTimeout
+from openstack_prep.base.errors import ConfigError, PrepError, WaitTimeout, text_of
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud, connect
@@ -276,7 +276,7 @@ def _problem(error: BaseException) -> str:
     if isinstance(error, PrepError):
         return str(error)
     _log.debug("", exc_info=error)
-    return f"internal error while running the installer: {type(error).__name__}: {error}; please report it"
+    return f"internal error while running the installer: {text_of(error)}; please report it"
 
 
 def _holds_ports(cluster: InstallConfigFields) -> bool:

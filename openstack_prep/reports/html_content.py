@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from openstack_prep.base.errors import PrepError
+from openstack_prep.base.errors import PrepError, text_of
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.style import PRUNABLE
 from openstack_prep.cloud.connection import Cloud
@@ -209,10 +209,8 @@ def _drawn(title: str, draw: Callable[[], Picture]) -> Picture:
     """Return a drawing; or why there is none."""
     try:
         return draw()
-    except PrepError as error:
-        return Picture(title=title, note=f"Not drawn: {error}")
     except Exception as error:  # noqa: BLE001 - a fault of the drawing must not cost the report
-        return Picture(title=title, note=f"Not drawn: {type(error).__name__}: {error}")
+        return Picture(title=title, note=f"Not drawn: {text_of(error)}")
 
 
 # --- pages of commands ------------------------------------------------------------------

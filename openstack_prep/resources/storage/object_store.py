@@ -120,6 +120,9 @@ class ObjectStore(ByProjectUser, Untagged):
                 yield self.mistake(*found, Code.SPEC_INVALID_VALUE, "metadata")
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
+        for name, key in self._keys().items():
+            if not HEADER.fullmatch(key.reveal()):
+                yield self.mistake(f"{name} is not a valid header value", ASCII, Code.SPEC_INVALID_VALUE, name)
         tenant = run.find_tenant(self.owner)
         if tenant and _has_no_access(run, tenant):
             name, has = tenant.user[0], ", ".join(sorted(tenant.roles)) or "none"
@@ -136,9 +139,11 @@ class ObjectStore(ByProjectUser, Untagged):
 
     def _keys_beyond(self, limits: Mapping[str, float]) -> list[str]:
         """Return the names of keys that are longer than a value of metadata may be, which they are for Swift."""
-        keys = {name: key for name, key in self.desired().items() if isinstance(key, Secret) and key.ready}
         limit = limits.get(VALUE_LENGTH, math.inf)
-        return [name for name, key in keys.items() if len(key.reveal().encode()) > limit]
+        return [name for name, key in self._keys().items() if len(key.reveal()) > limit]
+
+    def _keys(self) -> Mapping[str, Secret]:
+        return {name: key for name, key in self.desired().items() if isinstance(key, Secret) and key.ready}
 
     def _new_metadata(self, present: Raw) -> Mapping[str, str]:
         """Return the metadata that the account, which has ``present``, does not have yet."""
@@ -393,12 +398,17 @@ def _is_meta(name: str) -> bool:
     return name.lower().startswith(_meta("").lower())
 
 
+HEADER = re.compile("[!-~]([ -~]*[!-~])?")
+"""Values that requests sends as they are, and Swift keeps."""
+ASCII = "use printable ASCII"
+
+
 def _metadata_mistake(name: str, value: str) -> tuple[str, str] | None:
     """Return what is wrong with one item of metadata, which Swift takes as a header, and the fix."""
     if fix := reserved(name):
         return f"metadata: {name!r} is a reserved header, not metadata", fix
     if not re.fullmatch(r"[A-Za-z0-9-]+", name):
         return f"metadata {name!r} is not a valid header name", "use letters, digits and hyphens"
-    if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
-        return f"metadata {name}: {value!r} is not a valid header value", "use printable ASCII"
+    if not HEADER.fullmatch(value):
+        return f"metadata {name}: {value!r} is not a valid header value", ASCII
     return None

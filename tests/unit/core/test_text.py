@@ -124,6 +124,21 @@ def test_what_there_is(stored: Stored) -> None:
     stored("show.txt", text.observed_table(found))
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnicodeEncodeError("latin-1", "ключ", 0, 4, "not in range"),
+        UnicodeDecodeError("utf-8", b"\xff-key", 0, 1, "invalid"),
+        ValueError("https://me:key@host"),
+    ],
+)
+def test_an_error_of_others_repeats_no_value(error: Exception) -> None:
+    failed = Result(step=Step(resource=CRATE, action=Action.CREATE), status=Status.FAILED, error=error)
+    for shown in (text.result_line(failed, 9), str(text.result_data(failed))):
+        assert type(error).__name__ in shown
+        assert not {"ключ", "key"} & set(re.findall(r"\w+", shown))
+
+
 @pytest.mark.parametrize("shown", [str, Plan.data, repr])
 def test_no_plan_shows_a_secret(shown: Callable[[Plan], Any]) -> None:
     before = {USER.key: Observed(id="u1", values={"password": Secret("old-horse")})}

@@ -347,6 +347,15 @@ def test_a_key_that_swift_does_not_show_is_tested_by_a_temporary_url(
     assert removed == mark | ({"X-Account-Meta-Temp-Url-Key"} if kept else set())
 
 
+@pytest.mark.parametrize("value", ["schlüssel", "ключ-€", " geheim", "geheim\n"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(
+    run: CloudRun, services: requests_mock.Mocker, value: str
+) -> None:
+    services.head(ACCOUNT, **failure(404))
+    mistakes = observation.examine(run, [key(value)])[1]
+    assert [(each.field, value.strip() in str(each)) for each in mistakes] == [("temp_url_key", False)]
+
+
 @pytest.mark.parametrize(("recorded", "refused"), [("temp_url_key,temp_url_key_2", True), ("temp_url_key_2", False)])
 def test_a_key_that_swift_does_not_show_is_not_replaced_when_its_file_is_lost(
     run: CloudRun, services: requests_mock.Mocker, tmp_path: Path, recorded: str, refused: bool
