@@ -28,7 +28,7 @@ from openstack_prep.core.observed import owner_text
 from openstack_prep.core.resource import WrittenFile
 from openstack_prep.openshift import install_config
 from openstack_prep.openshift.install_config import FileContents, InstallConfigFields
-from openstack_prep.openshift.install_config.document import compact, nested
+from openstack_prep.openshift.install_config.document import compact, may_be_secret, nested
 from openstack_prep.openshift.install_config.rules.contents import are_public_keys
 from openstack_prep.openshift.install_config.rules.machines import image_format
 from openstack_prep.openshift.installer import copy_of
@@ -44,6 +44,7 @@ GONE = Condition("(the file is gone)")
 STATE = (".openshift_install_state.json", "metadata.json")
 FLOATING = {"api_floating_ip": ("apiFloatingIP", "lbFloatingIP"), "ingress_floating_ip": ("ingressFloatingIP",)}
 FILES = ("pull_secret_file", "ssh_key_file", "additional_trust_bundle_file")
+URLS = ("proxy.httpProxy", "proxy.httpsProxy", "platform.openstack.clusterOSImage")
 CONTENTS = {field.removesuffix("_file"): field for field in FILES}
 """The fields of a spec by what the rules call the contents of their files."""
 
@@ -365,6 +366,6 @@ def _hidden(path: str, value: object) -> object:
         return Secret(str(value))
     if path == "additionalTrustBundle" and "PRIVATE KEY" in str(value):
         return Secret(str(value))
-    if path in ("proxy.httpProxy", "proxy.httpsProxy") and "@" in str(value):
-        return Secret(str(value))  # even where no URL can be read: a login stands before an @
+    if path in URLS and may_be_secret(str(value)):
+        return Secret(str(value))
     return value

@@ -6,7 +6,6 @@ amd64), and ``fields`` for what a spec can express.
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
@@ -20,7 +19,6 @@ from openstack_prep.base.fields import is_address
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.private_file import write_private
 from openstack_prep.base.raw import Values
-from openstack_prep.base.secret_forms import has_url_secrets
 from openstack_prep.base.style import printable
 from openstack_prep.core.model import Context
 from openstack_prep.openshift.check.preflight import check_file
@@ -32,6 +30,7 @@ from openstack_prep.openshift.install_config import (
     findings,
     read,
 )
+from openstack_prep.openshift.install_config.document import may_be_secret
 from openstack_prep.openshift.install_config.fields import FIELDS, INNER
 from openstack_prep.openshift.install_config.paths import value_of
 from openstack_prep.openshift.install_config.reading import is_deprecated
@@ -45,7 +44,6 @@ FILES = {"pull_secret": "pull-secret.json", "ssh_key": "ssh-key.pub", "additiona
 """The file of each content; a spec refers to files, and contains none of this."""
 VARIABLES = "proxies.yaml"
 """Values of the variables for URLs with a login or a query, of proxies and of the image."""
-CHECKSUM = re.compile(r"\?sha256=[0-9a-fA-F]+$")
 """The query of an image with its checksum, which the installer verifies (pkg/rhcos/cache); it is no secret."""
 DEFAULTS = {"architecture": "amd64", "hyperthreading": "Enabled", "kind": "InstallConfig", "credentialsmode": ""}
 """What the installer takes for a field that the file does not have, by the field's name in lowercase letters."""
@@ -128,11 +126,7 @@ def _variables(cluster: InstallConfigFields) -> dict[str, str]:
     """Return the URLs that contain a login or a query, which may be a signature, by the names of variables for them."""
     urls = {f"{of}_proxy": getattr(cluster.proxy, of) for of in ("http", "https")} if cluster.proxy else {}
     urls["cluster_os_image"] = cluster.cluster_os_image
-    return {name: url for name, url in urls.items() if url and _may_be_secret(url)}
-
-
-def _may_be_secret(url: str) -> bool:
-    return "@" in url or has_url_secrets(CHECKSUM.sub("", url))  # a login without a scheme is no URL, but secret
+    return {name: url for name, url in urls.items() if url and may_be_secret(url)}
 
 
 def _sections(cluster: InstallConfigFields, texts: Mapping[str, str], variables: Mapping[str, str]) -> Values:

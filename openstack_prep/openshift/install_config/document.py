@@ -6,12 +6,14 @@ Source: the OpenShift installer's types; the table in ``releases`` has the names
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import Secret
+from openstack_prep.base.secret_forms import has_url_secrets
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.fields import FIELDS
 from openstack_prep.openshift.install_config.model import FileContents, InstallConfigFields
@@ -69,6 +71,14 @@ def _flat(prefix: str, part: Any) -> Iterator[tuple[str, Any]]:
             yield from _flat(f"{name}.", value)
         elif value not in (None, (), {}):
             yield name, dict(value) if isinstance(value, Mapping) else value
+
+
+def may_be_secret(url: str) -> bool:
+    """Whether a URL has a login or a query, which may be a signature; a login without a scheme is no URL, but secret.
+
+    The installer wants the checksum of an image as a query.
+    """
+    return "@" in url or has_url_secrets(re.sub(r"\?sha256=[0-9a-fA-F]+$", "", url))
 
 
 def compact(secret: Secret) -> Secret:

@@ -135,6 +135,17 @@ def test_a_login_is_hidden_even_where_it_cannot_be_read(run: CloudRun, make: Mak
     assert "ter2" not in f"{plan}{plan.data()}"
 
 
+@pytest.mark.parametrize(("query", "is_shown"), [("temp_url_sig=hunter2&x=1", False), ("sha256=beef", True)])
+def test_the_signature_of_an_image_is_hidden_and_its_checksum_is_not(
+    run: CloudRun, make: Make, query: str, is_shown: bool
+) -> None:
+    file = make(cluster_os_image=f"https://obj/i.qcow2?{query}")
+    plans = [planned(run, file)]
+    applied(run, file)
+    plans.append(planned(run, replace(file, cluster_os_image=f"https://obj/j.qcow2?{query}")))
+    assert [query in f"{plan}{plan.data()}" for plan in plans] == [is_shown, is_shown]
+
+
 def test_a_private_key_in_a_bundle_is_hidden(run: CloudRun, make: Make) -> None:
     file = make()
     applied(run, file)
