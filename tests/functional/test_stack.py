@@ -198,6 +198,9 @@ def test_from_create_by_scaling_and_mending_to_destroy(lab: Lab, folder: Path, i
     assert address.startswith("10.0.0.")
     assert outputs["said"] == "********"
     assert password.reveal() not in caplog.text + str(report) + json.dumps(report.data())
+    (folder / "other.yaml").write_text("heat_template_version: wallaby\nresources: {}\n")
+    seen = api.show(lab.cloud, lab.spec(Stack(name="group", template=str(folder / "other.yaml"))))
+    assert {each.outputs.get("said") for each in seen.values() if each} == {None, "********"}
 
     other = group(folder, image, parameters={"flavor": "m1.medium", "count": 2})
     with pytest.raises(PlanRefused, match=r"would replace nodes\.0\.server \(OS::Nova::Server"):

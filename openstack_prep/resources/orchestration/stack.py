@@ -25,7 +25,7 @@ from openstack_prep.resources.heat.flow import Flow, list_kept
 from openstack_prep.resources.heat.operation import ResourceTypes, ServerActions, Signals, Waiting, in_progress
 from openstack_prep.resources.heat.package import Package, digest
 from openstack_prep.resources.heat.preview import Effect, Refused, preview_update
-from openstack_prep.resources.heat.secret_outputs import looks_secret
+from openstack_prep.resources.heat.secret_outputs import looks_secret, secret_outputs
 from openstack_prep.resources.heat.stacks import SERVER, VOLUME, HeatResource, HeatStack, stack_of, stacks_of
 from openstack_prep.resources.image.glance import ID, NAME, SPEC
 from openstack_prep.resources.orchestration import checks
@@ -133,9 +133,12 @@ class Stack(Inputs, LeavesContent):
             cut_off=frozenset(cut_off),
             outdated={} if in_progress(raw) else self._outdated(run, stack),
         )
+        private = NOTHING
         if isinstance(self.package, Package):
             template, files, environment = stack.inputs()
             values["template"] = digest(template, files)
+            if values["template"] != digest(self.package.template, self.package.files):
+                private = secret_outputs(Package(template, files, environment))
             values["environment"] = self.package.settings(environment)
             given = environment.get("parameters") or {}
             values["parameters"] = self.package.visible({k: v for k, v in given.items() if k not in self.hidden})
@@ -147,7 +150,7 @@ class Stack(Inputs, LeavesContent):
         values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in conditions.items())
         values["outdated"] = frozenset(f"{place} {each.id}" for place, each in record.outdated.items())
         values[PENDING] = frozenset(map(str, record.preview))
-        outputs, secrets = self._outputs(raw)
+        outputs, secrets = self._outputs(raw, private)
         return Observed(
             id=raw["id"],
             ours=ours,
@@ -200,18 +203,26 @@ class Stack(Inputs, LeavesContent):
         named = group_names(package.template, package.visible({**before, **self.given}))
         return replace(record, taken=taken, group_names=named)
 
-    def _outputs(self, raw: Raw) -> tuple[dict[str, str], dict[str, Secret]]:
-        """Return the stack's outputs as text, with stars for those that are secrets, and these."""
+    def _outputs(self, raw: Raw, private: Collection[str] = ()) -> tuple[dict[str, str], dict[str, Secret]]:
+        """Return the stack's outputs as text, with stars for those that are secrets, and these.
+
+        ``private`` are those that are secrets by another template, which Heat has.
+        """
         values = {each["output_key"]: each.get("output_value") for each in raw.get("outputs") or ()}
         texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
         known = [secret.reveal() for secret in self.secrets.values() if secret.ready]  # so they are fetched from now on
-        private = {
+        secrets = {
             name: Secret(text)
             for name, text in texts.items()
             if values[name] is not None
-            and (self.is_secret_output(name) or looks_secret(text) or secret_forms.contains(text, known))
+            and (
+                name in private
+                or self.is_secret_output(name)
+                or looks_secret(text)
+                or secret_forms.contains(text, known)
+            )
         }
-        return dict(sorted((texts | dict.fromkeys(private, HIDDEN)).items())), private
+        return dict(sorted((texts | dict.fromkeys(secrets, HIDDEN)).items())), secrets
 
     # --- checks ---------------------------------------------------------------------------
 

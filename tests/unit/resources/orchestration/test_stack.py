@@ -244,6 +244,20 @@ def test_outputs_that_are_secrets_are_stars(
     assert set(found.outputs.values()) == {"********", "null"}
 
 
+def test_outputs_are_secrets_by_the_template_that_heat_has(
+    services: requests_mock.Mocker, run: CloudRun, tmp_path: Path
+) -> None:
+    bare = standing(services, tmp_path, "openstack-prep:lab")
+    row = {"id": "i1", "stack_name": "s", "stack_status": "CREATE_COMPLETE", "tags": ["openstack-prep:lab"]}
+    outputs = [{"output_key": name, "output_value": "horse"} for name in ("login", "plain")]
+    services.get(f"{HEAT}/stacks/s/i1", json={"stack": row | {"outputs": outputs}})
+    made = {"login": {"value": {"get_resource": "word"}}, "plain": {"value": "horse"}}
+    former = {"resources": {"word": {"type": "OS::Heat::RandomString"}}, "outputs": made}
+    services.get(f"{HEAT}/stacks/s/i1/template", json={"heat_template_version": "wallaby"} | former)
+    (found,) = Stack.find(run, [Stack(name="s", template=bare)]).values()
+    assert found.outputs == {"login": "********", "plain": "horse"}
+
+
 @pytest.mark.parametrize("refused", ["create", "preview", "update"])
 def test_what_heat_refuses_repeats_no_hidden_parameter(
     services: requests_mock.Mocker, run: CloudRun, tmp_path: Path, template: str, refused: str
