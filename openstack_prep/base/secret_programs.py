@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
 from openstack_prep.base import shell
 from openstack_prep.base.errors import ConfigError
@@ -18,6 +19,9 @@ from openstack_prep.base.extras import install
 from openstack_prep.base.given_file import MOST_SECRET
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.programs import output_of
+
+if TYPE_CHECKING:
+    import requests
 
 Fetch = Callable[[], str]
 PATIENCE = 120.0
@@ -95,7 +99,19 @@ def _vault() -> Any:
         raise ConfigError(f"{{vault: ...}} needs a package that is not installed; {install('vault')}") from None
     if not os.environ.get("VAULT_ADDR"):
         raise ConfigError("{vault: ...}: VAULT_ADDR is not set; export the address of the server")
-    return hvac.Client(timeout=ANSWER, namespace=os.environ.get("VAULT_NAMESPACE"))
+    client = hvac.Client(timeout=ANSWER, namespace=os.environ.get("VAULT_NAMESPACE"))
+    client.session.hooks["response"].append(_stay_in_tls)
+    return client
+
+
+def _stay_in_tls(answer: requests.Response, *_: object, **__: object) -> None:
+    """Raise ConfigError for a redirect out of TLS, to which the token would go, as Vault's client does.
+
+    Source: Vault, api/client.go, rawRequestWithContext, in all releases ("redirect would cause protocol downgrade").
+    """
+    target = urljoin(str(answer.url), answer.headers.get("Location", ""))
+    if answer.is_redirect and str(answer.url).startswith("https:") and not target.startswith("https:"):
+        raise ConfigError("Vault redirects to a URL without TLS, to which no token is sent; correct VAULT_ADDR")
 
 
 def _vault_data(client: Any, path: str) -> dict[str, Any]:

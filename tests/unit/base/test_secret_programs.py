@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import stat
@@ -139,6 +140,17 @@ def test_what_vault_refuses(status: int, said: str, vault: requests_mock.Mocker,
     with pytest.raises(ConfigError, match=said) as caught:
         fetched({"vault": "secret/shop#password"}, tmp_path)
     assert "a-token" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("target", "is_followed"), [("https://other:8200/x", True), ("http://other:8200/x", False)])
+def test_the_token_follows_no_redirect_out_of_tls(
+    target: str, is_followed: bool, vault: requests_mock.Mocker, tmp_path: Path
+) -> None:
+    vault.get(f"{VAULT}/v1/secret/data/shop", status_code=307, headers={"Location": target})
+    asked = vault.get(target, json={"data": {"data": {"password": "word"}}})
+    with contextlib.nullcontext() if is_followed else pytest.raises(ConfigError, match="without TLS"):
+        assert fetched({"vault": "secret/shop#password"}, tmp_path) == "word"
+    assert asked.called == is_followed
 
 
 def test_a_key_that_is_not_there_names_the_others(vault: requests_mock.Mocker, tmp_path: Path) -> None:
