@@ -16,11 +16,13 @@ from_response). The others, with the file that makes them:
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from urllib.parse import parse_qsl
 
 import requests
 from keystoneauth1 import exceptions as ksa
@@ -245,7 +247,10 @@ def translate(
     return found
 
 
-SECRET_MEMBERS = ("password", "original_password", "secret", "passcode", "adminPass", "client_secret")
+SECRET_MEMBERS = (
+    "password", "original_password", "secret", "passcode", "adminPass", "client_secret", "code", "device_code",
+    "refresh_token", "subject_token", "access_token",
+)  # fmt: skip
 SECRET_HEADERS = ("X-Auth-Token", "X-Subject-Token", "Authorization")
 
 
@@ -254,9 +259,14 @@ def _secrets_sent(error: Exception) -> Iterator[str]:
     request = getattr(getattr(error, "response", None), "request", None)
     if request is None:
         return
-    yield from (request.headers[name] for name in SECRET_HEADERS if request.headers.get(name))
+    for value in filter(None, map(request.headers.get, SECRET_HEADERS)):
+        scheme, _, credentials = value.partition(" ")
+        yield from (value, credentials)
+        if scheme == "Basic":
+            yield base64.b64decode(credentials).decode(errors="replace").partition(":")[2]
+    is_form = request.headers.get("Content-Type") == "application/x-www-form-urlencoded"  # of a provider of identities
     try:
-        body = json.loads(request.body or "null")
+        body = dict(parse_qsl(request.body)) if is_form else json.loads(request.body or "null")
     except (ValueError, TypeError, RecursionError):  # no JSON, or the content of an image
         return
     members = (member for part in walk(body) if isinstance(part, dict) for member in part.items())

@@ -5,10 +5,13 @@ import logging
 import os
 import re
 import threading
+from base64 import b64decode
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote_plus
 
 import pytest
 import requests
@@ -17,7 +20,7 @@ import requests_mock
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import connection, entries, login
-from openstack_prep.cloud.connection import TIMEOUT, Cloud, connect
+from openstack_prep.cloud.connection import TIMEOUT, Cloud, connect, connect_entry
 from openstack_prep.cloud.service import Service
 from openstack_prep.version import __version__
 from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, CLOUDS, ENDPOINTS, IDENTITY, failure, sent, token
@@ -92,6 +95,29 @@ def test_a_login_that_is_repeated_in_the_reason_is_hidden(
         other.authenticate()
     assert "bad login" in str(caught.value)
     assert WORD not in str(caught.value)
+
+
+@pytest.mark.parametrize("repeats", [str, unquote_plus])
+def test_what_a_provider_of_identities_repeats_of_a_form_or_header_is_hidden(
+    services: requests_mock.Mocker, repeats: Callable[[str], str]
+) -> None:
+    def repeat(request: Any, context: Any) -> str:
+        scheme, _, credentials = request.headers["Authorization"].partition(" ")
+        login = b64decode(credentials).decode() if scheme == "Basic" else credentials
+        return json.dumps({"error_description": f"bad form {repeats(request.text or '')} and login {login}"})
+
+    url = "http://idp/token"
+    auth = {"auth_url": IDENTITY, "identity_provider": "i", "protocol": "p", "access_token_endpoint": url}
+    login = {"client_id": "me", "client_secret": "s&c ret", "username": "u", "password": "p&ss word", "project_id": "1"}
+    services.post(url, text=repeat, status_code=400)
+    cloud = connect_entry("o", {"auth_type": "v3oidcpassword", "auth": {**auth, **login}})
+    federated = f"{IDENTITY}/OS-FEDERATION/identity_providers/i/protocols/p/auth"
+    services.post(federated, text=repeat, status_code=500)
+    for _ in range(2):
+        with pytest.raises(CloudError, match="bad form") as caught:
+            cloud.authenticate()
+        assert not {"ss", "ret", "opaque"} & {*re.findall("[a-z]+", str(caught.value))}
+        services.post(url, json={"access_token": "opaque"})
 
 
 def test_a_token_that_a_service_repeats_is_hidden(services: requests_mock.Mocker) -> None:
