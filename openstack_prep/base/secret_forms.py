@@ -91,7 +91,8 @@ def without_logins(text: str) -> str:
 
 
 _unlogged = ContextVar("unlogged", default=False)
-logging.getLogger("urllib3.connectionpool").addFilter(lambda _: not _unlogged.get())
+for _name in ("urllib3.connection", "urllib3.connectionpool"):  # a filter does not count for loggers below
+    logging.getLogger(_name).addFilter(lambda _: not _unlogged.get())
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ import urllib3
 
 from openstack_prep.base import certificate
 from openstack_prep.base.errors import DownloadError
-from openstack_prep.base.secret_forms import unlogged
+from openstack_prep.base.secret_forms import unlogged, without_url_secrets
 from openstack_prep.download.address import CHUNK, Chunks, shown
 
 TIMEOUT = (10.0, 60.0)  # seconds to connect, seconds without data
@@ -110,7 +110,8 @@ def _get(url: str, headers: dict[str, str] | None = None) -> requests.Response:
         raise DownloadError(f"{shown(url)} cannot be downloaded: {_reason(error)}") from None
     if not answer.ok:
         answer.close()
-        status = "; ".join(filter(None, (f"{answer.status_code} {answer.reason}", REMEDIES.get(answer.status_code))))
+        reason = without_url_secrets(f"{answer.status_code} {answer.reason}")  # the server may repeat the URL
+        status = "; ".join(filter(None, (reason, REMEDIES.get(answer.status_code))))
         raise DownloadError(f"{shown(url)} cannot be downloaded: {status}")
     return answer
 

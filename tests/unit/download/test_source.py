@@ -9,7 +9,9 @@ import socketserver
 import ssl
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -207,6 +209,29 @@ def test_it_follows_on_its_own_host(guarded: Distant, netrc: Path, with_netrc: b
         netrc.unlink()
     guarded.redirects = {"/disk": "/there"}
     assert read(f"http://me:p%40ss%20w%C3%B6rd@127.0.0.1:{guarded.port}/disk") == CONTENT
+
+
+@pytest.mark.parametrize("answer", ["200 OK\r\nno header", "404 /disk?signature=secret is not here"])
+def test_what_a_server_repeats_or_breaks_shows_no_signature(caplog: pytest.LogCaptureFixture, answer: str) -> None:
+    """urllib3 warns of headers that it cannot read, with the URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.wfile.write(f"HTTP/1.0 {answer}\r\n\r\n".encode())
+
+        def log_message(self, *words: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, ThreadPoolExecutor() as pool:
+        pool.submit(server.serve_forever, 0.01)
+        said = ""
+        try:
+            read(f"http://127.0.0.1:{server.server_port}/disk?signature=secret")
+        except DownloadError as error:
+            said = str(error)
+        finally:
+            server.shutdown()
+    assert "secret" not in caplog.text + said
 
 
 def test_signatures_are_not_logged(web: Web, caplog: pytest.LogCaptureFixture) -> None:
