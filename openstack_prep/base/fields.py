@@ -140,18 +140,27 @@ def address(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        found = ipaddress.ip_address(value)
+        found = parse_address(value)
     except ValueError:
+        if "%" in value and is_address(value.partition("%")[0]):
+            raise InvalidValue("names an interface of one machine", "leave out the % and what follows") from None
         raise InvalidValue("is not an IP address", "use one such as 192.0.2.10 or 2001:db8::10") from None
     if found.is_multicast:
         raise InvalidValue(*NOT_UNICAST)
     return str(found)
 
 
+def parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return an IP address; raises ValueError, also for one with a zone, which neither Neutron nor Go takes."""
+    if "%" in text:
+        raise ValueError(text)
+    return ipaddress.ip_address(text)
+
+
 def is_address(text: str) -> bool:
     """Whether a text is an IP address, of either version."""
     try:
-        ipaddress.ip_address(text)
+        parse_address(text)
     except ValueError:
         return False
     return True

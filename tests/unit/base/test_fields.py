@@ -111,6 +111,7 @@ def test_addresses_have_one_form(kind: Any, said: str, value: str) -> None:
         (fields.Address, "192.0.2.256", "is not an IP address; use one such as"),
         (fields.Address, "api", "is not an IP address"),
         (fields.Address, "192.0.2.0/24", "is not an IP address"),
+        (fields.Address, "fe80::1%eth0", "names an interface of one machine; leave out the % and what follows"),
         (fields.Address, 3221225994, "valid string"),
         (fields.Cidr, "192.0.2.1/24", "has host bits set"),
         (fields.Cidr, "192.0.2.0/33", "is not a network in CIDR notation"),

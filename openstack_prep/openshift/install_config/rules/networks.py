@@ -295,17 +295,9 @@ def _own_subnet(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]
         yield Mistake("machines_subnets", what, "give one per family")
 
 
-def _zones_of_addresses(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
-    for name in ("api_vips", "ingress_vips", "external_dns"):
-        for each in getattr(cluster, name):
-            if "%" in each:
-                yield Mistake(name, f"{each} names an interface of one machine", "leave out the % and what follows")
-
-
 _OF_ANY_PLATFORM = (_network_type, _networks, _ovn)
 NETWORK_RULES_WITHOUT_CLOUD = (*_OF_ANY_PLATFORM, _ipv4_first)
 NETWORK_RULES = (
-    _zones_of_addresses,
     *_OF_ANY_PLATFORM,
     _ipv6,
     _order,
