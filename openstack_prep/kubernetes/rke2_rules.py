@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
-from openstack_prep.base.fields import GO_BOOLEANS, is_address, is_host
+from openstack_prep.base.fields import GO_BOOLEANS, is_address, is_host, parse_address
 from openstack_prep.base.raw import Raw, Steps, value_at, walk_steps
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import suggest
@@ -107,12 +107,14 @@ WITHOUT_BLANKS = (
     *("node-taint", "tls-san"),
 )
 """Lists that RKE2 and K3s split at commas and read without removing blanks."""
-PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\$\{\w+\}|<%.*?%>")
+PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|[$%]\{[^{}]+\}|#\{[\w.-]+\}|<%.*?%>")
 """What Ansible, Jinja, Helm, Terraform or envsubst put a value in the place of."""
 SAMPLE = r"(change|replace|fill)[-_ ]?(me|it|this|in)"
-SECRET_PLACEHOLDER = re.compile(rf"<[\w .-]+>|{SAMPLE}", re.IGNORECASE)
+BRACKETS = r"\[\[ ?[\w.-]+ ?\]\]|\(\([\w.-]+\)\)"
+IN_CAPITALS = r"\$[A-Z][A-Z0-9_]{3,}|__[A-Z][A-Z0-9_]+__|@@?[A-Z][A-Z0-9_]{3,}@@?|%[A-Z][A-Z0-9_]{3,}%"
+SECRET_PLACEHOLDER = re.compile(rf"<[\w .-]+>|{SAMPLE}|{BRACKETS}|(?-i:{IN_CAPITALS})", re.IGNORECASE)
 WHOLE_PLACEHOLDER = re.compile(
-    rf"<[^<>]+>|@@?\w+@@?|%\w+%|__[A-Z0-9_]+__|\$[A-Z_][A-Z0-9_]*|[Xx]+(\.[Xx]+){{3}}|\.{{3,}}|{SAMPLE.upper()}"
+    rf"<[^<>]+>|@@?\w+@@?|%\w+%|__[A-Z0-9_]+__|\$[A-Z_][A-Z0-9_]*|[Xx]+(\.[Xx]+){{3}}|\.{{3,}}|{SAMPLE.upper()}|{BRACKETS}"
 )
 """What documentation and samples have in the place of a whole value; the first of a secret, the other of the rest.
 
@@ -136,8 +138,8 @@ class _Form(NamedTuple):
 ADDRESSES = {
     "cluster-cidr": _Form(_network, "a network", "10.42.0.0/16"),
     "service-cidr": _Form(_network, "a network", "10.43.0.0/16"),
-    "node-ip": _Form(ipaddress.ip_address, "an IP address", "10.0.0.5"),
-    "cluster-dns": _Form(ipaddress.ip_address, "an IP address", "10.43.0.10"),
+    "node-ip": _Form(parse_address, "an IP address", "10.0.0.5"),
+    "cluster-dns": _Form(parse_address, "an IP address", "10.43.0.10"),
 }
 OTHER_ADDRESSES = {
     "node-external-ip": "192.0.2.5",
@@ -313,9 +315,10 @@ def _networks(of: Raw) -> Iterator[Fault]:
                 yield Fault((name,), f"{each!r} is not {form.kind}", f"write one such as {form.example}")
         if items and len(found) == len(items):
             versions[name] = found
-        if name in DEFAULT_NETWORKS and len(found) > len({*found}):
-            what = f"{','.join(items)} has two networks of one IP version"
-            yield Fault((name,), what, "write one network, or one of IPv4 and one of IPv6")
+        if (name in DEFAULT_NETWORKS or name == "node-ip") and len(found) > len({*found}):
+            kind = "network" if name in DEFAULT_NETWORKS else "address"
+            what = f"{','.join(items)} has two of one IP version, and Kubernetes takes one {kind} of each"
+            yield Fault((name,), what, f"write one {kind}, or one of IPv4 and one of IPv6")
     for name in ("service-cidr", "cluster-dns"):
         for other in ("cluster-cidr", "node-ip", "service-cidr"):
             if {name, other} <= versions.keys() and not _fit(name, versions[name], versions[other]):
@@ -336,9 +339,9 @@ def _addresses(of: Raw) -> Iterator[Fault]:
     for name in ("node-ip", "node-external-ip", "advertise-address"):
         for steps, item in _listed(of, name):
             address = ipaddress.ip_address(item.strip()) if is_address(item.strip()) else None
-            if address and (address.is_loopback or address.is_multicast):
-                kind = "loopback" if address.is_loopback else "multicast"
-                yield Fault(steps, f"{address} is a {kind} address", "write the address at which others reach the node")
+            if address and (address.is_loopback or address.is_multicast or address.is_unspecified):
+                kind = "a loopback" if address.is_loopback else "a multicast" if address.is_multicast else "no"
+                yield Fault(steps, f"{address} is {kind} address", "write the address at which others reach the node")
     for name in WITHOUT_BLANKS:
         for steps, item in _listed(of, name):
             if item != item.strip() or (not item and of[str(steps[0])] not in ("", [""])):
@@ -571,8 +574,10 @@ def _server(of: Raw) -> Iterator[Fault]:
     elif port == API_PORT:
         yield Fault(place, f"{API_PORT} is the port of the Kubernetes API, and nodes join at {JOIN_PORT}", right)
     address = ipaddress.ip_address(host) if is_address(host) else None
+    address = getattr(address, "ipv4_mapped", None) or address
     itself = address and (address.is_loopback or address.is_unspecified)
-    if itself or host == "localhost" or host in _items(of, "node-ip"):
+    own = {"localhost", str(of.get("node-name")).lower(), *_items(of, "node-ip"), *_items(of, "node-external-ip")}
+    if itself or host.removesuffix(".") in own:
         yield Fault(place, f"{host} is the node itself", "write the address of another server")
 
 
@@ -584,6 +589,7 @@ def _host_of(server: object) -> tuple[str, int | None]:
     except ValueError:
         return "", None
     other = parts.scheme != "https" or parts.path or parts.query or parts.fragment or parts.username is not None
+    other = other or port == 0
     return ("", None) if other or not is_host(host.removesuffix("."), underscores=True) else (host, port)
 
 
@@ -633,9 +639,9 @@ def _snapshots(of: Raw) -> Iterator[Fault]:
     """Yield a schedule that RKE2 cannot read: it starts, says nothing, and never takes a snapshot of etcd."""
     name = "etcd-snapshot-schedule-cron"
     text = of.get(name)
-    if isinstance(text, str) and text.strip() and not is_schedule(text):
+    if isinstance(text, str | int | float) and str(text).strip() and not is_schedule(str(text)):
         fix = 'write five fields such as "0 */5 * * *", @daily, or @every 6h'
-        yield Fault((name,), f"{text!r} is not a schedule, so RKE2 would take no snapshots", fix)
+        yield Fault((name,), f"{text!r} names no time of any day, so RKE2 would take no snapshots", fix)
     snapshot = of.get("etcd-snapshot-name")
     if isinstance(snapshot, str) and "/" in snapshot:
         yield Fault(("etcd-snapshot-name",), f"{snapshot!r} is not the name of a file", "remove the slashes")
@@ -652,29 +658,39 @@ def is_schedule(text: str) -> bool:
     if text.startswith("@"):
         return text in SCHEDULES or bool(text.startswith("@every ") and DURATION.fullmatch(text[len("@every ") :]))
     fields = text.split()
-    return len(fields) == len(CRON_FIELDS) and all(
-        _is_cron_range(part, *bounds)
-        for field, bounds in zip(fields, CRON_FIELDS, strict=True)
-        for part in field.split(",")
-        if part
-    )
-
-
-def _is_cron_range(part: str, least: int, greatest: int, names: Sequence[str]) -> bool:
-    """Whether a part of a field is * or a number or a range of them, optionally with a step."""
-    values, *steps = part.split("/")
-    low, *high = values.split("-")
-    if len(steps) > 1 or len(high) > 1:
+    if len(fields) != len(CRON_FIELDS):
         return False
     try:
-        step = _cron_value(steps[0], ()) if steps else 1
-        if low in ("*", "?"):
-            return step > 0
-        start = _cron_value(low, names)
-        end = _cron_value(high[0], names) if high else greatest if steps else start
+        given = [_cron_values(field, *bounds) for field, bounds in zip(fields, CRON_FIELDS, strict=True)]
     except ValueError:
         return False
-    return step > 0 and least <= start <= end <= greatest
+    _, _, days, months, _ = given
+    _, _, day, _, weekday = ({"*", "?"} & {*field.split(",")} for field in fields)
+    on_weekdays = not day and not weekday  # then a day of either field counts
+    return all(given) and (on_weekdays or any(min(days) <= DAYS[month - 1] for month in months))
+
+
+DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+"""The most days of each month."""
+
+
+def _cron_values(field: str, least: int, greatest: int, names: Sequence[str]) -> set[int]:
+    """Return the values of a field, whose parts are * or a number or a range of them, optionally with a step."""
+    found: set[int] = set()
+    for part in filter(None, field.split(",")):
+        values, *steps = part.split("/")
+        low, *high = values.split("-")
+        if len(steps) > 1 or len(high) > 1:
+            raise ValueError(part)
+        step = _cron_value(steps[0], ()) if steps else 1
+        start, end = least, greatest
+        if low not in ("*", "?"):
+            start = _cron_value(low, names)
+            end = _cron_value(high[0], names) if high else greatest if steps else start
+        if step < 1 or not least <= start <= end <= greatest:
+            raise ValueError(part)
+        found |= {*range(start, end + 1, step)}
+    return found
 
 
 def _cron_value(text: str, names: Sequence[str]) -> int:
@@ -761,12 +777,14 @@ def _find_placeholder(value: object, name: str) -> str:
     if found := PLACEHOLDER.search(text):
         return found[0]
     whole = re.sub(r"^https?://|(:\d+)?/*$", "", text) if name == "server" else text.strip()
+    whole = whole.partition("=")[2] if name.removesuffix("+").endswith(("-arg", "-label")) else whole
     return whole if WHOLE_PLACEHOLDER.fullmatch(whole) or _is_sample_host(whole, name) else ""
 
 
 def _is_sample_host(text: str, name: str) -> bool:
-    """Whether a text in the place of a server's host is a sample such as YOUR_SERVER_IP, which no host is named."""
-    return name == "server" and bool(re.fullmatch("(YOUR|INSERT|ENTER|PUT)_[A-Z0-9_]+", text))
+    """Whether a text in the place of a host is a sample such as YOUR_SERVER_IP, which no host is named."""
+    of_host = name.removesuffix("+") in ("server", "tls-san", "etcd-s3-endpoint")
+    return of_host and bool(re.fullmatch("(YOUR|INSERT|ENTER|PUT)_[A-Z0-9_]+", text))
 
 
 def _file_mode(of: Raw) -> Iterator[Fault]:

@@ -111,11 +111,67 @@ def test_valid_files(config: dict[str, Any]) -> None:
         ("TZ=UTC", False),
         ("0 0 L * *", False),
         ("1_0 * * * *", False),
+        ("0 0 29 2 *", True),
+        ("0 0 30 2 *", False),
+        ("0 0 30 2 ?", False),
+        ("0 0 30 2 0", True),  # on Sundays: a day of either field counts
+        ("0 0 30 2 */2", True),  # a step makes the field one of days
+        ("0 0 31 4,6,9,11 *", False),
+        ("0 0 31 4-5 *", True),
+        (", * * * *", False),
     ],
 )
 def test_schedules_as_the_parser_of_k3s_reads_them(text: str, valid: bool) -> None:
     """As robfig/cron v3.0.1 says itself; 6,547 texts were compared."""
     assert is_schedule(text) == valid
+
+
+@pytest.mark.parametrize(
+    ("config", "place"),
+    [
+        ({"etcd-snapshot-schedule-cron": 5}, "etcd-snapshot-schedule-cron"),
+        ({"server": "https://10.0.0.5:0"}, "server"),
+        ({"server": "https://localhost.:9345"}, "server"),
+        ({"server": "https://[::ffff:127.0.0.1]:9345"}, "server"),
+        ({"server": "https://192.0.2.5:9345", "node-external-ip": "192.0.2.5"}, "server"),
+        ({"server": "https://s1:9345", "node-name": "S1"}, "server"),
+        ({"node-ip": "0.0.0.0"}, "node-ip"),
+        ({"node-ip": "fe80::1%eth0"}, "node-ip"),
+        ({"node-ip": "10.0.0.5,10.0.0.6"}, "node-ip"),
+        ({"node-ip": ["10.0.0.5", "fd00::5", "fd00::6"]}, "node-ip"),
+        ({"advertise-address": "::"}, "advertise-address"),
+        ({"token": "${var.token}"}, "token"),
+        ({"token": "${TOKEN:-x}"}, "token"),
+        ({"token": "$TOKEN"}, "token"),
+        ({"token": "((token))"}, "token"),
+        ({"token": "__TOKEN__"}, "token"),
+        ({"token": "%{TOKEN}"}, "token"),
+        ({"tls-san": ["YOUR_VIP"]}, "tls-san"),
+        ({"kubelet-arg": ["max-pods=$MAX_PODS"]}, "kubelet-arg"),
+        ({"node-label": ["zone=@@ZONE@@"]}, "node-label"),
+    ],
+)
+def test_what_a_node_cannot_start_with(config: dict[str, Any], place: str) -> None:
+    found = list(document_faults(config, load_schema("server")))
+    assert [each.steps[0] for each in found][:1] == [place]
+    assert "var.token" not in "".join(each.fix for each in found)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"server": "https://10.0.0.9:9345", "advertise-address": "10.0.0.9"},  # a virtual address of all servers
+        {"node-ip": "10.0.0.5,fd00::5"},
+        {"bind-address": "0.0.0.0"},
+        {"token": "pa$$WORD"},
+        {"token": "$Tr0ub4dor"},
+        {"token": "a__B__c"},
+        {"token": "100%SURE%"},
+        {"kubelet-arg": ["v=4", "feature-gates=A=true"]},
+    ],
+)
+def test_what_only_looks_like_that(config: dict[str, Any]) -> None:
+    assert list(document_faults(config, load_schema("server"))) == []
 
 
 def test_each_item_has_its_own_place() -> None:
