@@ -18,7 +18,7 @@ def _release(value: object) -> object:
     if isinstance(value, int | float):  # YAML reads 4.20 without quotes as 4.2
         raise InvalidValue("is a number in YAML", 'write the release in quotes, such as "4.20"')
     if isinstance(value, str):
-        value = releases.name(releases.minor(value))
+        value = releases.short_name(value)
     return value
 
 

@@ -18,6 +18,7 @@ from openstack_prep.base.invalid import InvalidValue
 
 OLDEST, NEWEST = 2, 24
 NEVER = 1000
+OKD = "okd"  # in the name of each release of it
 FIRST_OF_5 = 23  # 5.0 and 4.23 are one code with two names (openshift/hypershift support/supportedversion)
 
 
@@ -38,6 +39,13 @@ def minor(release: str) -> int:
 def name(number: int) -> str:
     """Return "4.18" for 18, "5.0" for 23."""
     return f"4.{number}" if number < FIRST_OF_5 else f"5.{number - FIRST_OF_5}"
+
+
+def short_name(release: str) -> str:
+    """Return "4.18" for "4.18.7", and "4.18.0-okd" for a release of OKD; raises InvalidValue."""
+    number = minor(release)
+    short = f"4.{number}" if release.startswith("4.") else name(number)
+    return f"{short}.0-okd" if OKD in release else short
 
 
 def is_same(one: str, other: str) -> bool:
@@ -129,6 +137,7 @@ FEATURE_SETS = {  # openshift/api config/v1 FeatureSets, as each release vendors
     "CustomNoUpgrade": Span(12),
     "LatencySensitive": Span(12, 16),
     "DevPreviewNoUpgrade": Span(16),
+    "OKD": Span(23),  # of OKD alone (IC ValidateFeatureSet)
 }
 CAPABILITIES = {  # openshift/api config/v1 ClusterVersionCapabilitySets: the first set that contains each
     "baremetal": 11,
@@ -196,7 +205,7 @@ GATES = {  # pkg/types/validation/featuregates.go, OS featuregates.go; openshift
     "controlPlane.diskSetup": Gate("MultiDiskSetup", Span(20)),
     "compute.diskSetup": Gate("MultiDiskSetup", Span(20)),
     "platform.openstack.dnsRecordsType": Gate("OnPremDNSRecords", Span(21), values=("External",)),
-    "osImageStream": Gate("OSStreams", Span(23), enabled=Span(23), values=("rhel-9",)),
+    "osImageStream": Gate("OSStreams", Span(23), enabled=Span(23)),  # for all streams but the default
     "pki": Gate("ConfigurablePKI", Span(23)),
 }
 
@@ -229,4 +238,15 @@ NEEDED_IN = {  # what a section needs if it is there (IC validateProxy; OS platf
 
 # --- images -----------------------------------------------------------------------------------------------
 
-STREAMS = ("rhel-9", "rhel-10")  # osImageStream (pkg/types/installconfig.go); OKD has centos-10 (#10730)
+STREAMS = ("rhel-9", "rhel-10")  # osImageStream (pkg/types/installconfig.go, OSImageStreamValues)
+OKD_STREAMS = ("centos-10",)  # the same, built for OKD (#10730)
+
+
+def streams(release: str) -> tuple[str, ...]:
+    """Return the streams of the operating system that an installer knows, by the name of its release."""
+    return OKD_STREAMS if OKD in release else STREAMS
+
+
+def default_stream(release: str) -> str:
+    """Return the stream that an installer takes by default, since 4.22 (pkg/rhcos/stream.go)."""
+    return streams(release)[0 if release.startswith("4.") else -1]

@@ -103,6 +103,8 @@ def _publish(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
 
 def _feature_set(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     known = [name for name, span in releases.FEATURE_SETS.items() if release in span]
+    if releases.OKD not in cluster.release and "OKD" in known:
+        known.remove("OKD")
     if cluster.feature_set and known and cluster.feature_set not in known:
         what = f"{releases.name(release)} has no feature set {cluster.feature_set!r}"
         yield Mistake("feature_set", what, f"write {' or '.join(known)}, or leave it out")
@@ -120,7 +122,12 @@ def _feature_gates(cluster: InstallConfigFields, release: int) -> Iterator[Mista
 def _gates(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     """Yield values that require a feature gate of a release that has the field without previews."""
     gate, stream = releases.GATES["osImageStream"], cluster.os_image_stream
-    if release not in gate.checked or stream not in gate.values:
+    known = releases.streams(cluster.release)
+    if stream is not None and stream not in known:
+        other = "OpenShift" if releases.OKD in cluster.release else "OKD, such as 5.0.0-okd-scos.0"
+        what = f"the installer of {cluster.release} has no stream {stream!r}"
+        yield Mistake("os_image_stream", what, f"write {' or '.join(known)}, or name a release of {other}")
+    if release not in gate.checked or stream in (None, releases.default_stream(cluster.release)):
         return
     if not releases.is_enabled(gate, release, cluster.feature_set, cluster.feature_gates):
         fix = f"add {gate.name}=true to feature_gates, or leave out one of os_image_stream and feature_set"

@@ -194,9 +194,37 @@ def test_a_gate_enables_the_stream_of_4_22() -> None:
     assert [each.partition(":")[0] for each in told(**custom)] == ["os_image_stream"]
 
 
+@pytest.mark.parametrize(
+    ("release", "stream", "feature_set", "gates", "valid"),
+    [
+        ("5.0", "rhel-10", "CustomNoUpgrade", (), True),
+        ("5.0", "rhel-9", "CustomNoUpgrade", (), False),
+        ("4.23", "rhel-9", "CustomNoUpgrade", (), True),
+        ("4.23", "rhel-10", "CustomNoUpgrade", (), False),
+        ("4.23", "rhel-10", "CustomNoUpgrade", ("OSStreams=true",), True),
+        ("4.23", "rhel-10", None, (), True),
+        ("5.0", "centos-10", None, (), False),
+        ("5.0.0-okd-scos.1", "centos-10", "CustomNoUpgrade", (), True),
+        ("5.0.0-okd-scos.1", "rhel-10", None, (), False),
+        ("5.0.0-okd-scos.1", None, "OKD", (), True),
+        ("5.0", None, "OKD", (), False),
+    ],
+)
+def test_streams_by_the_name_of_the_release(
+    release: str, stream: str | None, feature_set: str | None, gates: tuple[str, ...], valid: bool
+) -> None:
+    """As the installer's validators say, built as 5.0, as 4.23 and with tag scos (pkg/rhcos)."""
+    found = told(release=release, os_image_stream=stream, feature_set=feature_set, feature_gates=gates)
+    assert (found == []) == valid
+
+
 # --- what is wrong in any -----------------------------------------------------------------
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "an ID with another hyphen": (
+        {"machines_subnets": (ResourceReference(id="-3f333cf32ab4-4b3e-9b5c-0e7d0f6a2c11"),)},
+        "machines_subnets: '-3f333cf32ab4-4b3e-9b5c-0e7d0f6a2c11' is not a UUID of version 4",
+    ),
     "a dot": ({"cluster_name": "a.b"}, "cluster_name: 'a.b' contains a dot"),
     "capitals": ({"cluster_name": "Ocp"}, "cluster_name: 'Ocp' is not a DNS label"),
     "a long name": (
