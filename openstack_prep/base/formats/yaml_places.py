@@ -6,6 +6,8 @@ keys, which YAML forbids and PyYAML accepts, are errors.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import contextlib
 import json
 import math
@@ -113,9 +115,36 @@ def _with_other_tag(loader: Any, node: yaml.Node) -> object:
     return loader.construct_sequence(node, deep=True) if isinstance(node, yaml.SequenceNode) else node.value
 
 
+_GO_TYPES: dict[str, type] = {"bool": bool, "int": int, "float": float, "null": type(None)}
+_GO_DAY, _GO_HOUR = r"\d{4}-(0?[1-9]|1[0-2])-(0?[1-9]|[12]\d|3[01])", r"\d{1,2}:\d{1,2}:\d{1,2}(\.\d+)?"
+_GO_TIME = re.compile(rf"{_GO_DAY}([Tt]{_GO_HOUR}(Z|[-+]\d\d:\d\d)| {_GO_HOUR})?")
+
+
+def _with_tag_of_yaml(loader: Any, node: yaml.Node) -> object:
+    """Return the value of a scalar with a type of YAML as its tag; raises TypeError if Go cannot decode it as that.
+
+    Source: go.yaml.in/yaml v2.4.2 resolve_go.go (resolve) and decode_go.go (scalar): a time stays a text.
+    """
+    if not isinstance(node, yaml.ScalarNode):
+        return _with_other_tag(loader, node)
+    kind, value = node.tag.rpartition(":")[2], resolve_go(node.value)
+    if kind == "timestamp" and _GO_TIME.fullmatch(node.value):
+        return node.value
+    if kind == "binary":
+        with contextlib.suppress(binascii.Error):
+            return base64.b64decode(re.sub("[\r\n]", "", node.value), validate=True).decode(errors="replace")
+    if kind == "float" and type(value) is int:
+        return float(value)
+    if type(value) is not _GO_TYPES.get(kind):
+        raise TypeError(kind)
+    return value
+
+
 for _each in (_GoLoader, _FastGoLoader):
     _each.add_constructor(_GO, lambda loader, node: resolve_go(node.value))
     _each.add_constructor(None, _with_other_tag)
+    for _kind in (*_GO_TYPES, "timestamp", "binary"):
+        _each.add_constructor(f"tag:yaml.org,2002:{_kind}", _with_tag_of_yaml)
 
 
 def _composed(text: str, *, of_go: bool = False) -> tuple[Any, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from openstack_prep.base.formats import yaml_places
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw, Steps, dotted, walk_steps
 from openstack_prep.openshift.install_config.fields import FIELDS, OPENSTACK
-from openstack_prep.openshift.install_config.paths import WITHOUT_CLOUD, find, platform_of
+from openstack_prep.openshift.install_config.paths import WITHOUT_CLOUD, find, known_paths, platform_of
 from openstack_prep.resources.file_forms import refuse_other_form
 
 NUMBERS = frozenset(
@@ -35,6 +37,8 @@ AS_THEY_ARE = BOOLEANS | {"kind", "apiversion"}
 """Fields that take no text, and those of an embedded struct, whose types sigs.k8s.io/yaml does not look up."""
 FREE_KEYS = frozenset(("labels", "annotations", "clusterosimageproperties"))
 """Fields with mappings whose keys are no fields, in lowercase letters."""
+FOLDED = str.maketrans({"\u017f": "s", "\u212a": "K"})
+"""Letters beyond ASCII that Go takes for s and k in the name of a field."""
 
 
 def as_installer_reads(value: Any, name: str = "") -> Any:
@@ -42,16 +46,26 @@ def as_installer_reads(value: Any, name: str = "") -> Any:
 
     Source: sigs.k8s.io/yaml yaml.go, convertToJSONableObject: a number becomes a text where the Go field is a string;
     encoding/json writes 3.0 as 3, which a field for integers takes, and leaves an element that is null at its zero
-    value: in a list of texts, an empty one.
+    value: in a list of texts, an empty one. It folds two letters beyond ASCII in keys (fold.go, equalFoldRight).
     """
     if isinstance(value, Mapping):
-        return {each: as_installer_reads(inner, str(each).lower()) for each, inner in value.items()}
+        if name in FREE_KEYS:
+            return {each: yaml_places.go_text(inner) for each, inner in value.items()}
+        keys = {each: each.translate(FOLDED) if isinstance(each, str) else each for each in value}
+        return {key: as_installer_reads(value[each], str(key).lower()) for each, key in keys.items()}
     if isinstance(value, list):
         return ["" if each is None and name in TEXTS else as_installer_reads(each, name) for each in value]
     if name in NUMBERS:
         is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**63
         return int(value) if is_whole else value
-    return value if name in AS_THEY_ARE else yaml_places.go_text(value)
+    is_endless = isinstance(value, float) and not math.isfinite(value)
+    return value if name in AS_THEY_ARE or (is_endless and name not in _names()) else yaml_places.go_text(value)
+
+
+@cache
+def _names() -> frozenset[str]:
+    """Return the names of all fields, in lowercase letters."""
+    return frozenset(path.rpartition(".")[2].removesuffix("[]") for path in known_paths())
 
 
 class InstallConfigValues:
@@ -68,7 +82,7 @@ class InstallConfigValues:
         """Keys of which Go's YAML, read strictly, takes none, even where a merge key has one of two (yaml.v2)."""
         if self._document is not None:
             self.repeated = [*self._document.repeated, *self._document.overridden]
-        self.repeated += self._in_other_case()
+        self.repeated += [*self._in_other_case(), *self._not_in_json()]
         self.platform = platform_of(self.data)
         accepted = without_cloud and self.platform in WITHOUT_CLOUD and isinstance(self.value("platform"), Mapping)
         if not accepted and not isinstance(self.value(OPENSTACK), Mapping):
@@ -84,6 +98,16 @@ class InstallConfigValues:
                 if shown != name:
                     what = f"is the field {shown}, too: the installer reads keys in any case, and mixes both"
                     yield Mistake(self._place((*steps, name)), what, "keep one of them")
+
+    def _not_in_json(self) -> Iterator[Mistake]:
+        """Yield keys and numbers for which JSON has no form, also in fields that no release knows."""
+        for steps, part in walk_steps(self.data):
+            if isinstance(part, Mapping) and None in part:
+                what = "an entry has no key, and the installer stops where it converts the file into JSON"
+                yield Mistake(self._place(steps), what, "write the key, in quotes if it is null or ~")
+            if isinstance(part, float) and not math.isfinite(part):
+                what = f"{yaml_places.go_text(part)} is no number of JSON, into which the installer converts the file"
+                yield Mistake(self._place(steps), what, "write a number, or put it in quotes if it is text")
 
     def _of_something_else(self) -> Mistake:
         """Return what is wrong with the platform; raises SpecError for a file of another form."""

@@ -233,6 +233,36 @@ def test_tabs_are_read_as_programs_in_go_read_them(path: Path, text: str) -> Non
     assert Document(path, text, of_go=True).data in ({"a": "b"}, {"a": ["b"]})
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("!!int '5'", 5),
+        ("!!float 5", 5.0),
+        ("!!bool 'yes'", True),
+        ("!!null ''", None),
+        ("!!str 5", "5"),
+        ("!!timestamp 2026-01-01", "2026-01-01"),
+        ("!!timestamp 2026-1-1t10:00:00.5Z", "2026-1-1t10:00:00.5Z"),
+        ("!!binary aGk=", "hi"),
+        ("!!set {a: }", {"a": None}),
+        ("!x 5", "5"),
+    ],
+)
+def test_tags_are_read_as_programs_in_go_read_them(path: Path, text: str, value: object) -> None:
+    data = Document(path, f"a: {text}\n", of_go=True).data
+    assert data == {"a": value}
+    assert type(data["a"]) is type(value)  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["!!null x", "!!int 5.5", "!!bool 1", "!!float x", "!!timestamp x", "!!binary '='", "!!timestamp 2026-13-01"],
+)
+def test_tags_that_programs_in_go_cannot_decode(path: Path, text: str) -> None:
+    with pytest.raises(SpecError, match=r":1: .*does not match its tag"):
+        Document(path, f"a: {text}\n", of_go=True)
+
+
 TEN = "- {name: a}\n" * 60_000
 """More parts than are read; the rest of a text is not looked at."""
 

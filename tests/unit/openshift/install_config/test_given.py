@@ -32,3 +32,30 @@ def test_a_place_is_the_line_of_what_is_nearest(tmp_path: Path) -> None:
     given = InstallConfigValues(file)
     assert given.place(given.field("api_vips")[0]) == f"{file}:3: {OPENSTACK}.apiVIP"
     assert given.place(f"{OPENSTACK}.cloud") == f"{file}:2: {OPENSTACK}.cloud"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("~: 1", 1),  # the mapping that has it
+        ("null: {a: 1}", 1),
+        ("x: .inf", 5),
+        ("x: {y: [1, -.Inf]}", 5),
+        ("x: .nan", 5),
+    ],
+)
+def test_what_json_has_no_form_for(tmp_path: Path, text: str, line: int) -> None:
+    """Also in a field that no release knows, and that older releases ignore with a warning."""
+    file = tmp_path / "install-config.yaml"
+    file.write_text(f"platform:\n  openstack:\n    cloud: .inf\nmetadata: {{annotations: {{a: .nan}}}}\n{text}\n")
+    assert [each.where.split(": ")[0] for each in InstallConfigValues(file).repeated] in (
+        [f"{file}:{line}"],
+        [f"{file}:1"],
+    )
+
+
+def test_letters_that_go_folds(tmp_path: Path) -> None:
+    """Go takes the long s and the sign of kelvin for s and k in the name of a field."""
+    given = InstallConfigValues({"platform": {"open\u017ftack": {"cloud": "a"}}, "\u212aind": "x"})
+    assert given.value("platform.openstack.cloud") == "a"
+    assert given.value("kind") == "x"
