@@ -35,7 +35,7 @@ class OldService:
     spec: Values
     class_name: str = ""
     balanced: tuple[str, ...] = ()
-    """Addresses that another load balancer assigned to this Service."""
+    """Addresses and host names that another load balancer assigned to this Service."""
     is_headless: bool = False
     keeps_annotation: str = ""
     """Annotation of the old controller, which becomes meaningless."""

@@ -9,7 +9,7 @@ than that of address-pool, is refused); Cilium 1.13 to 1.19, operator/pkg/lbipam
 loadBalancerIP and the annotation count) and pkg/annotation (Get); kube-vip 1.2.3, pkg/instance/instance.go
 (FetchServiceAddresses) and pkg/services/processor.go (kube-vip.io/ignore); kubernetes/kubernetes,
 pkg/proxy/iptables/proxier.go (loadBalancerSourceRanges do not apply to externalIPs); cloud-provider-openstack 1.35,
-pkg/openstack/loadbalancer.go (the annotations loadbalancer.openstack.org, and Services without a class).
+pkg/openstack/loadbalancer.go (its annotations, and Services without a class).
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ READ: Mapping[To, tuple[str, ...]] = {
 """The annotations by which each load balancer decides about addresses."""
 OCCM, OF_OCCM = "cloud-provider-openstack", "loadbalancer.openstack.org/"
 """What creates load balancers of Octavia, and the prefix of its annotations."""
+INTERNAL = "service.beta.kubernetes.io/openstack-internal-load-balancer"
+"""Its one annotation without that prefix (loadbalancer.go, ServiceAnnotationLoadBalancerInternal)."""
 CLASSES: Mapping[To, str] = {"metallb": "metallb", "kube-vip": "kube-vip.io/kube-vip-class"}
 """Classes beside cloud-provider-openstack, which takes each Service without one. Cilium's are of its announcements."""
 CILIUM_ANNOTATION_SINCE = (1, 16)

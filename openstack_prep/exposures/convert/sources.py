@@ -38,7 +38,7 @@ from openstack_prep.exposures.convert.objects import (
     To,
     families_of,
 )
-from openstack_prep.exposures.convert.requests import OF_OCCM, READ
+from openstack_prep.exposures.convert.requests import INTERNAL, OF_OCCM, READ
 from openstack_prep.exposures.endpoint import HOST
 from openstack_prep.kubernetes.model import LABEL, WORD
 from openstack_prep.kubernetes.nodes import KEY
@@ -238,7 +238,7 @@ def service(item: Fields, namespace: str, name: str) -> OldService | None:
         families=_families(item, cluster_ips) or families_of(addresses),
         spec=_spec(item),
         class_name=item.text("spec.loadBalancerClass"),
-        balanced=tuple(each for each in ingress if each not in addresses),
+        balanced=tuple(each for each in (*ingress, *_host_names(item, kind)) if each not in addresses),
         is_headless="None" in cluster_ips,
         keeps_annotation=OPENELB if is_openelb else AUTOMATIC if AUTOMATIC in annotations else "",
         annotations={name: each for name in ASKED if isinstance(each := annotations.get(name), str)},
@@ -250,7 +250,7 @@ def service(item: Fields, namespace: str, name: str) -> OldService | None:
 
 def is_by_cloud(item: Fields) -> bool:
     """Whether a Service has annotations of cloud-provider-openstack."""
-    return any(str(name).startswith(OF_OCCM) for name in item.get("metadata.annotations", dict) or {})
+    return any(str(name).startswith((OF_OCCM, INTERNAL)) for name in item.get("metadata.annotations", dict) or {})
 
 
 def is_balanced(item: Fields) -> bool:
@@ -269,6 +269,13 @@ def of_others(item: Fields) -> tuple[str, ...]:
 def _ingress(item: Fields) -> tuple[str, ...]:
     found = [usual(str(each.get("ip") or "")) for each in item.items("status.loadBalancer.ingress", dict)]
     return tuple(each for each in found if each)
+
+
+def _host_names(item: Fields, kind: str) -> Iterator[str]:
+    """Yield the names that a load balancer has given instead of addresses, such as 203.0.113.5.nip.io."""
+    for each in item.items("status.loadBalancer.ingress", dict) if kind == "LoadBalancer" else ():
+        if each.get("hostname") and not each.get("ip"):
+            yield str(each["hostname"])
 
 
 def _cluster_ips(item: Fields) -> list[str]:

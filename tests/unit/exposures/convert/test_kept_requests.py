@@ -146,3 +146,17 @@ def test_peers_that_kubernetes_refuses(kubelet: str | None, release: str, refuse
         assert [each.where for each in caught.value.mistakes] == ["metallb: version"]
     else:
         assert any("BGPPeer" in note for note in convert(old, options).notes) is (kubelet is None)
+
+
+def test_the_annotation_of_internal_balancers_is_of_the_cloud_too() -> None:
+    internal = {"service.beta.kubernetes.io/openstack-internal-load-balancer": "true"}
+    old = old_of(service(internal, **LB, status=INGRESS))
+    assert [each.by_cloud for each in old.services] == [True]
+    assert old.by_cloud
+
+
+def test_a_host_name_of_another_load_balancer_stays() -> None:
+    """The cloud gives a name in place of the address for balancers that speak the proxy protocol."""
+    names = {"loadBalancer": {"ingress": [{"hostname": "198.51.100.7.nip.io"}]}}
+    found = convert(old_of(service(**LB, status=names)), wanted("metallb"))
+    assert "a-external" in by_name(found.files["services.yaml"])
