@@ -1,7 +1,8 @@
 """Networks of pods and Services: allocation without overlaps, and checks.
 
 Sources: kube-controller-manager (node-cidr-mask-size is 24 or 64; a cluster's network has at most 16 bits more),
-kube-apiserver (service-cluster-ip-range has at most 20 bits), the defaults of RKE2 and RKE.
+kube-apiserver (service-cluster-ip-range has at most 20 bits before 1.34, where DisableAllocatorDualWrite became true;
+larger ones are refused for all releases), the defaults of RKE2 and RKE.
 """
 
 from __future__ import annotations
@@ -254,7 +255,7 @@ def _check_size(services: Net) -> Iterator[Finding]:
     bits = services.max_prefixlen - services.prefixlen
     if bits > MOST_SERVICE_BITS:
         largest = services.max_prefixlen - MOST_SERVICE_BITS
-        fix = f"choose a /{largest} or smaller: kube-apiserver supports no larger one"
+        fix = f"choose a /{largest} or smaller: kube-apiserver supports no larger one before 1.34"
         yield "service_cidr", f"{services} is too large", fix
     elif bits < LEAST_SERVICE_BITS:
         fix = f"choose a /{services.max_prefixlen - LEAST_SERVICE_BITS} or larger"

@@ -76,6 +76,10 @@ OBJECTS: dict[str, dict[str, tuple[str | None, ...]]] = {
         "kind": ("AdmissionConfiguration",),
     },
     "audit_log.configuration.policy": {"kind": ("Policy",), "apiVersion": ("audit.k8s.io/v1", None)},
+    "secrets_encryption_config.custom_config": {  # RKE 1.2 decodes it by both (cluster/encryption.go)
+        "apiVersion": ("apiserver.config.k8s.io/v1",),
+        "kind": ("EncryptionConfiguration",),
+    },
 }
 """The objects of Kubernetes below kube-api, and the kinds and versions that RKE decodes (cluster/cluster.go)."""
 ACI = (
@@ -389,9 +393,11 @@ def _node(node: Raw) -> Iterator[Fault]:
         if not is_host(address):
             fix = "replace the variable: RKE does not" if "${" in address else "use an IP address or a host name"
             yield Fault((name,), f"{address!r} is not an address", fix)
-    for number, each in enumerate(_roles(node)):
-        if each not in MASTER:
-            yield Fault(("role", number), f"{each!r} is not a role", f"write one of {', '.join(MASTER)}")
+    roles = node.get("role")
+    for number, each in enumerate(roles if isinstance(roles, list) else ()):
+        if each is None or (isinstance(each, str) and each not in MASTER):  # null is an empty text to RKE
+            what = f"{'null' if each is None else repr(each)} is not a role"
+            yield Fault(("role", number), what, f"write one of {', '.join(MASTER)}")
     shown = node.get("hostname_override")
     address = node.get("address")
     if not shown and isinstance(address, str) and is_address(address) and ":" in address:

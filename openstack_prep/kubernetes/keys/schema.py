@@ -66,7 +66,7 @@ def hide_in_url(text: str) -> str:
 # --- schema -----------------------------------------------------------------------------------
 
 
-LARGE = 2**63
+LARGE, INT32 = 2**63, "int32"
 """Go's integers are smaller."""
 SECRET = "writeOnly"
 """The keyword of a schema whose value is a secret."""
@@ -134,13 +134,15 @@ def find_faults(data: object, schema: Raw, steps: Steps = ()) -> Iterator[Fault]
 @cache
 def validator_class() -> Any:
     """Return a validator that accepts null everywhere and the types that Python reads YAML into."""
-    from jsonschema import Draft202012Validator, validators  # takes long to load
+    from jsonschema import Draft202012Validator, ValidationError, validators  # takes long to load
 
     extend: Any = validators.extend  # which has no types
 
     def check_type(validator: Any, types: Any, value: object, schema: Raw) -> Iterator[Exception]:
         if value is not None:
             yield from Draft202012Validator.VALIDATORS["type"](validator, types, value, schema)
+        if schema.get("format") == INT32 and isinstance(value, int) and not -(2**31) <= value < 2**31:
+            yield ValidationError("")
 
     checks: dict[str, Callable[[object, object], bool]] = {
         "string": lambda _, value: isinstance(value, str | Secret),
@@ -156,8 +158,9 @@ def _wrong_type(value: object, steps: Steps, schema: Raw) -> Fault:
     """Return the fault, without the value when it is long or may be or contain a secret."""
     hidden = _holds_secret(schema) or isinstance(hide(value, str(steps[-1]) if steps else ""), Secret)
     shown = "the value" if hidden else repr(value)
+    bits = 32 if schema.get("format") == INT32 else 64
     if isinstance(value, int) and not isinstance(value, bool) and schema.get("type") == "integer":
-        return Fault(steps, f"{shown} needs more than 64 bits", "write a smaller number")
+        return Fault(steps, f"{shown} needs more than {bits} bits", "write a smaller number")
     if isinstance(value, Mapping | list | tuple):
         shown = "a mapping" if isinstance(value, Mapping) else "a list"
     return Fault(steps, f"{shown} is not {schema['title']}", f"write {schema['title']}")

@@ -244,6 +244,18 @@ def test_ports_in_the_network_of_the_host_are_not_checked() -> None:
     assert list(values({"ingress": {"http_port": 70000, "network_mode": "hostNetwork"}}, has_nodes=False)) == []
 
 
+def test_a_role_that_is_null() -> None:
+    found = list(values({"nodes": [NODE, NODE | {"address": "192.0.2.2", "role": [None]}]}))
+    assert [dotted(each.steps) for each in found] == ["nodes[1].role[0]"]
+
+
+@pytest.mark.parametrize(("replicas", "wrong"), [(2, False), (2**31 - 1, False), (2**31, True), ("2", True)])
+def test_replicas_have_32_bits(replicas: object, wrong: bool) -> None:
+    """RKE 1.7, types/rke_types.go: MonitoringConfig.Replicas is an *int32."""
+    found = [dotted(each.steps) for each in keys({"monitoring": {"replicas": replicas}})]
+    assert found == (["monitoring.replicas"] if wrong else [])
+
+
 @pytest.mark.parametrize(
     ("path", "value", "place"),
     [
