@@ -19,7 +19,7 @@ from openstack_prep.resources.file_forms import refuse_other_form
 
 NUMBERS = frozenset(
     (
-        *("replicas", "size", "hostprefix", "hostsubnetlength", "clusternetworkmtu"),
+        *("replicas", "size", "hostprefix", "hostsubnetlength", "clusternetworkmtu", "keysize"),
         *("generation", "deletiongraceperiodseconds"),  # of metadata
     )
 )

@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cache
 
 from openstack_prep.base.errors import Mistake
+from openstack_prep.base.invalid import shown
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import HOST_PREFIX_IPV6
@@ -299,6 +300,32 @@ def _gates(document: Raw, release: int) -> Iterator[Mistake]:
 # --- sections that are there, and empty ---------------------------------------------------
 
 
+KEYS = {"RSA": ("rsa.keySize", range(2048, 8193, 1024)), "ECDSA": ("ecdsa.curve", ("P256", "P384", "P521"))}
+"""Algorithms of a signer's key, the field with its size, and the sizes (pkg/types/pki/validation.go)."""
+
+
+def _signer_key(document: Raw, release: int) -> Iterator[Mistake]:
+    """Yield what is wrong with the key of pki, which releases since 5.0 know behind a feature gate."""
+    gates = value_of(document, "featureGates")
+    named = map(str, gates) if isinstance(gates, list) else ()
+    is_open = releases.is_enabled(releases.GATES["pki"], release, value_of(document, "featureSet"), named)
+    if value_of(document, "pki") is None or release not in releases.GATES["pki"].checked or not is_open:
+        return  # a closed gate is reported where the field is found
+    path = "pki.signerCertificates.key"
+    algorithm = value_of(document, f"{path}.algorithm")
+    if not isinstance(algorithm, str) or algorithm not in KEYS:
+        what = "is missing" if algorithm in (None, "") else f"{algorithm!r} is not an algorithm of keys"
+        yield Mistake(f"{path}.algorithm", what, f"write {' or '.join(KEYS)}")
+        return
+    field, sizes = KEYS[algorithm]
+    size = value_of(document, f"{path}.{field}")
+    if isinstance(size, bool) or size not in sizes:
+        yield Mistake(f"{path}.{field}", f"{shown(size)} is not a size of {algorithm}", f"write {sizes[1]}")
+    for name in KEYS.keys() - {algorithm}:
+        if value_of(document, other := f"{path}.{name.lower()}") is not None:
+            yield Mistake(other, f"cannot be combined with algorithm {algorithm}", "remove it")
+
+
 def _empty_sections(document: Raw, release: int) -> Iterator[Mistake]:
     """Yield sections without what they need; without the section, the installer has a default."""
     for path, (needed, span) in releases.NEEDED_IN.items():
@@ -310,6 +337,7 @@ def _empty_sections(document: Raw, release: int) -> Iterator[Mistake]:
 
 
 RULES: tuple[Callable[[Raw, int], Iterable[Mistake]], ...] = (
+    _signer_key,
     _pools,
     _empty_zones,
     _platforms,

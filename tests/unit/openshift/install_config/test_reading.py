@@ -207,7 +207,7 @@ PREVIEW = {"featureSet": "TechPreviewNoUpgrade"}
         (21, MIRROR),
         (20, DISK | PREVIEW),
         (22, {"compute": [{"name": "worker", "management": "MachineAPI"}]}),
-        (23, {"pki": {}}),
+        (23, {"pki": {"signerCertificates": {"key": {"algorithm": "ECDSA", "ecdsa": {"curve": "P256"}}}}}),
     ],
 )
 def test_a_field_that_a_release_knows_is_not_called_unknown(since: int, document: dict[str, Any]) -> None:
@@ -365,3 +365,24 @@ def test_a_value_of_another_kind(path: str, value: object) -> None:
 
     assert [each.where for each in findings(document(value), "5.0") if is_fatal(each)] == [path]
     assert [each.where for each in findings(document(None), "5.0") if is_fatal(each)] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [
+        ({}, "algorithm"),
+        ({"algorithm": "DSA"}, "algorithm"),
+        ({"algorithm": "RSA"}, "rsa.keySize"),
+        ({"algorithm": "RSA", "rsa": {"keySize": 3000}}, "rsa.keySize"),
+        ({"algorithm": "RSA", "rsa": {"keySize": "4096"}}, "rsa.keySize"),
+        ({"algorithm": "RSA", "rsa": {"keySize": 4096}, "ecdsa": {"curve": "P256"}}, "ecdsa"),
+        ({"algorithm": "ECDSA", "ecdsa": {"curve": "p256"}}, "ecdsa.curve"),
+        ({"algorithm": "ECDSA", "ecdsa": {"curve": "P384"}}, None),
+        ({"algorithm": "RSA", "rsa": {"keySize": 4096}}, None),
+    ],
+)
+def test_the_key_of_the_signers(key: dict[str, Any], place: str | None) -> None:
+    """The installer's validators agree on 768 files (pkg/types/pki/validation.go at 5.0)."""
+    document = {"featureSet": "TechPreviewNoUpgrade", "pki": {"signerCertificates": {"key": key}}}
+    found = [each.where for each in findings(document, "5.0") if is_fatal(each)]
+    assert found == ([f"pki.signerCertificates.key.{place}"] if place else [])
