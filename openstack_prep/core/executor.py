@@ -53,6 +53,7 @@ from openstack_prep.core.resource import (
     LeavesContent,
     Recreates,
     Settles,
+    Unguarded,
     Untagged,
     can_have_twins,
     deleted_ids,
@@ -228,7 +229,8 @@ class _Execution:
 
         A request whose answer was lost may have succeeded, so nothing is sent a second time before reading. The work
         that results from preceding steps is known only now, and so is what an update may delete; if nothing is left to
-        do, the resource was kept. What is deleted is read again in any case: it may have a new owner or user since.
+        do, the resource was kept. What is deleted is read again in any case: it may have a new owner or user since. So
+        is what a service would overwrite although somebody has changed it since.
         """
         retry = tenacity.Retrying(
             retry=tenacity.retry_if_exception(is_transient),
@@ -246,7 +248,8 @@ class _Execution:
                 now, run = step, self.run
                 run.check_lease()
                 again = attempt.retry_state.attempt_number > 1
-                if step.action in DELETING and not again:
+                unguarded = step.action in UPDATING and isinstance(step.resource, Unguarded)
+                if (step.action in DELETING or unguarded) and not (again or step.decided_later):
                     run = self._recent(self.ready.get(step.key, time.monotonic()))
                     now = self._decide_again(step, run)
                 elif again or step.decided_later or (step.action is Action.CREATE and self.has_rival.is_set()):
@@ -323,7 +326,8 @@ class _Execution:
         else:
             if observed is not None and supports(step.resource, Settles) and step.resource.settle(run, observed):
                 observed = observe(run.fresh(), [step.resource]).get(step.key)
-            again = replace(planner.decide(step.resource, observed, step.after), deletion_losses=step.deletion_losses)
+            decided = planner.decide(step.resource, observed, step.after)
+            again = replace(decided, label=step.label, deletion_losses=step.deletion_losses)
             refusals = permission.beyond(step, again, allow_replace=self.plan.allow_replace)
         if again.action in DELETING and observed is not None:
             refusals += check_delete(step.resource, run, observed, self.going - self._left())

@@ -17,7 +17,7 @@ from openstack_prep.core.deletion_loss import OPTION, DeletionLoss, LossEffect
 from openstack_prep.core.model import Action, Adoptable, Step
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.plan import Plan
-from openstack_prep.core.resource import Untagged, is_replaced_by
+from openstack_prep.core.resource import HasImplied, Unguarded, Untagged, is_replaced_by, supports
 
 AGAIN = "plan again"
 
@@ -167,7 +167,8 @@ def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
         found += [_not_shown(each, "--adopt") for each in refuse_adoptions([now])]
     if now.action is Action.REPLACE and not (shown.action is Action.REPLACE and same) and not found:
         found.append(Mistake.about(now.key, "was modified concurrently", AGAIN, code=Code.PLAN_CHANGED))
-    if shown.action in (Action.UPDATE, Action.ADOPT) and same and not shown.decided_later:
+    judged = not shown.decided_later or isinstance(shown.resource, Unguarded)
+    if shown.action in (Action.UPDATE, Action.ADOPT) and same and judged:
         found += _came_in(shown, now)
     if not allow_replace:
         return [*found, *now.losses]
@@ -178,13 +179,24 @@ def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
 
 
 def _came_in(shown: Step, now: Step) -> list[Mistake]:
-    """Return the lists to be replaced that have got elements since the plan, which would be lost, as refusals."""
-    known = shown.observed.values if shown.observed is not None else {}
+    """Return the values that somebody has set since the plan, and that would be lost, as refusals.
+
+    Of a list they are its elements; a field that no spec can set, such as a status, is nobody's choice.
+    """
+    known = {**(shown.observed.values if shown.observed else {}), **{each.field: each.before for each in shown.changes}}
+    implied = now.resource.implied if supports(now.resource, HasImplied) else frozenset()
     refusals = []
     for change in now.changes:
-        before, after, seen = (_elements(value) for value in (change.before, change.after, known.get(change.field)))
-        if lost := sorted(str(element) for element in before if element not in after and element not in seen):
-            what = f"{change.field} was modified concurrently: it has {', '.join(lost)}, which this would remove"
+        before, seen = change.before, known.get(change.field)
+        what = ""
+        if isinstance(before, frozenset | tuple):
+            kept = (*_elements(change.after), *_elements(seen))
+            lost = sorted(str(element) for element in before if element not in kept)
+            what = f"it has {', '.join(lost)}, which this would remove" if lost else ""
+        elif change.field not in implied and before not in (None, "", seen):
+            what = f"it is {text.show(before)} now, which this would overwrite"
+        if what:
+            what = f"{change.field} was modified concurrently: {what}"
             refusals.append(Mistake.about(now.key, what, AGAIN, code=Code.PLAN_CHANGED))
     return refusals
 

@@ -211,6 +211,10 @@ class LeavesContent:
     """Marker of kinds that contain something which may outlive them; that only shows once they are deleted."""
 
 
+class Unguarded:
+    """Marker of kinds whose service carries out any update, whatever has changed since: it is decided again before."""
+
+
 class HasImplied(Protocol):
     """A kind with values that no spec can set."""
 

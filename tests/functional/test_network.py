@@ -13,6 +13,7 @@ import pytest
 import yaml
 from openstack.exceptions import BadRequestException, HttpException
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PlanRefused, SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor
@@ -288,6 +289,25 @@ def test_a_network_that_is_shared_with_a_project(lab: Lab) -> None:
     lab.destroy()
     assert lab.admin.identity.find_project(lab.name) is None
     for each in (other, third):
+        lab.admin.identity.delete_project(each)
+
+
+def test_what_is_shared_after_the_plan_stays_shared(lab: Lab) -> None:
+    others = [lab.admin.identity.create_project(name=f"{each}-{lab.name}") for each in ("one", "two", "three")]
+    network = Network(name="net", shared_with=(others[0].name,))
+    lab.apply(network)
+    made = lab.plan(replace(network, shared_with=(others[0].name, others[1].name)))
+    (found,) = lab.admin.network.networks(project_id=lab.project_id)
+    more = {"object_type": "network", "object_id": found.id, "action": "access_as_shared"}
+    lab.admin.network.create_rbac_policy(**more, target_project_id=others[2].id)
+    (failed,) = api.apply(lab.cloud, made).failed
+    assert isinstance(failed.error, PlanRefused)
+    assert [each.code for each in failed.error.mistakes] == [Code.PLAN_CHANGED]
+    assert others[2].id in targets(lab, found.id)
+    lab.apply(network)  # which the next plan shows
+    assert targets(lab, found.id) == {others[0].id}
+    lab.destroy()
+    for each in others:
         lab.admin.identity.delete_project(each)
 
 

@@ -19,6 +19,7 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Adoptable, Change, Context, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.resource import Unguarded
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
@@ -31,7 +32,7 @@ LONGEST = 65535
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flavor(Adoptable[CloudRun]):
+class Flavor(Adoptable[CloudRun], Unguarded):
     """A size of servers. With only a name, the flavor must already exist.
 
     Nova cannot change sizes and is_public, so a different value means a replacement, which needs --allow-replace.

@@ -18,7 +18,7 @@ from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Observed, Resource
 from openstack_prep.core.observed import owner_text
-from openstack_prep.core.resource import Untagged
+from openstack_prep.core.resource import Unguarded, Untagged
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota_stores import BLOCK_STORAGE, COMPUTE, STORES, Store
 from openstack_prep.resources.identity.in_project import CURRENT, InProject
@@ -48,7 +48,7 @@ class Usage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quota(InProject, Untagged):
+class Quota(InProject, Untagged, Unguarded):
     """The quotas of a project; -1 means unlimited, and omitted quotas are not managed.
 
     Quotas are deleted with their project; destroy restores the defaults of a project that this spec manages. In other

@@ -20,6 +20,7 @@ from openstack_prep.base.fields import Name, Reads, Text
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
+from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect
 from openstack_prep.core.model import (
     Adoptable,
     Change,
@@ -31,6 +32,7 @@ from openstack_prep.core.model import (
     OwnershipTag,
     Resource,
 )
+from openstack_prep.core.resource import Unguarded
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.dns import record_data
 from openstack_prep.resources.dns.record_data import RecordType, canonical, is_within, recordset_name, zone_name
@@ -62,7 +64,7 @@ class RecordsetNeighbours(FromContext):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent):
+class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
     """The DNS records of one name and type, in a zone of Designate that exists.
 
     The zone belongs to the project, or its owner shares it with the project (``openstack zone share create``). For a
@@ -276,6 +278,14 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent):
 
     def _active(self, run: CloudRun, record: RecordsetRecord) -> Observed:
         return self._observed(run, until_active(writer(run, self.owner), record, str(self.key)))
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
+        """Yield the records that others have added."""
+        for each in deletions:
+            for record in sorted(each.observed.values["records"] - each.resource.desired()["records"]):
+                loss = DeletionLoss(effect=LossEffect.DELETED, kind="record", id=f"{each.id}/{record}")
+                yield each.key, loss.placed("which the spec does not declare")
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         record = observed.record_as(RecordsetRecord)

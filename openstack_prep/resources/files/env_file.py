@@ -25,7 +25,7 @@ from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.entries import SELECTORS
 from openstack_prep.core.model import Change, Context, Key, Observed, Resource
-from openstack_prep.core.resource import WrittenFile
+from openstack_prep.core.resource import Unguarded, WrittenFile
 from openstack_prep.resources.files.client_login import UNUSABLE, ClientLogin, find_block, identity_in
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml, entry, folder_of
 from openstack_prep.resources.files.marked_files import SECRET
@@ -34,7 +34,7 @@ from openstack_prep.resources.identity import home
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnvFile(Resource[CloudRun]):
+class EnvFile(Resource[CloudRun], Unguarded):
     """A file to source: ``. ./cluster.env`` selects the cloud for every client.
 
     Its first line is the ownership tag; a file without the tag is not managed by the spec and never overwritten. Plans

@@ -27,7 +27,7 @@ from openstack_prep.core.model import (
     OwnershipTag,
     Resource,
 )
-from openstack_prep.core.resource import InEachProject
+from openstack_prep.core.resource import InEachProject, Unguarded
 from openstack_prep.resources.cascades.row import HasCascades
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named, names_in_domain
@@ -40,7 +40,7 @@ REVOKED_FOR = 1.1  # seconds: a new password revokes all tokens of the same seco
 
 
 @dataclass(frozen=True, kw_only=True)
-class User(HasCascades, Adoptable[CloudRun], InEachProject):
+class User(HasCascades, Adoptable[CloudRun], InEachProject, Unguarded):
     """A user in Keystone's own database; resources can only refer to users of LDAP or a federation.
 
     Keystone never reports a password, so the run logs in once to see whether it is correct. The password of a disabled

@@ -22,6 +22,7 @@ from openstack_prep.base.errors import Loss, Mistake, PlanRefused, ResourceFaile
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Key, Observed, Resource
+from openstack_prep.core.resource import Unguarded
 from openstack_prep.core.twin import choose, settle, with_twins
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.image import glance, image_upload
@@ -52,7 +53,7 @@ class Family:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Image(ImageFields):
+class Image(ImageFields, Unguarded):
     """An image of the project; without a source it must already exist, and may be a public one.
 
     Without a checksum, any content with that name is accepted. If the checksum changes, the new content is uploaded

@@ -25,7 +25,7 @@ from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.identity.project import Project, project_name
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NetworkRecord
-from openstack_prep.resources.network.neutron import NetworkResource, added, is_new_value, unchanged
+from openstack_prep.resources.network.neutron import NetworkResource, added, changed, is_new_value, unchanged
 from openstack_prep.resources.network.uses import Use, blockers_of_network, clear, of_network
 
 if TYPE_CHECKING:
@@ -179,8 +179,10 @@ class Network(NetworkResource[NetworkRecord], Coherent):
         run.known.update(dict.fromkeys(self.provides(), replace(observed, twins=())))  # for references to it
         if self.shared_with is None:
             return observed
-        present = queries.sharing(run.fresh(), observed.id)
+        judged, present = queries.sharing(run, observed.id), queries.sharing(run.fresh(), observed.id)
         wanted = {run.id(each) for each in self._projects()}
+        if present.keys() - judged.keys() - wanted:  # somebody has shared it since; no condition of a request says so
+            raise changed(f"network {observed.id}")
         for project_id in sorted(wanted - present.keys()):
             # of the network's project, whose quota then counts it, also where an administrator creates it
             owner = {"project_id": run.id(self.owner)} if self.owner else {}

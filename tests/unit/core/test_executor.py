@@ -11,6 +11,7 @@ from typing import ClassVar, Self
 
 import pytest
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed, NotUnique, Overtaken, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
@@ -19,9 +20,16 @@ from openstack_prep.core.interrupts import SIGNALS, Interrupted
 from openstack_prep.core.model import INTERRUPT, Action, Adoptable, Key, Observed, Resource, Result, Status
 from openstack_prep.core.plan import ApplyFailed, Plan, Report
 from openstack_prep.core.planner import plan_apply, plan_destroy
-from openstack_prep.core.resource import OnePerSpec
+from openstack_prep.core.resource import OnePerSpec, Unguarded
 from tests.unit.box import BROKEN, LOST, Box, Shelf
 from tests.unit.texts import Wording
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loose(Box, Unguarded):
+    """A box whose shelf has no condition for a write."""
+
+    kind: ClassVar[str] = "loose"
 
 
 @pytest.fixture
@@ -93,6 +101,21 @@ def test_results_stand_in_the_order_of_the_plan(shelf: Shelf) -> None:
 def test_outputs_are_addresses_or_ids(shelf: Shelf) -> None:
     report = apply(shelf, Box(name="a"), Box(name="b", on=("a",)))
     assert report.outputs == {"box/a": "id-a", "box/b": "id-b"}
+
+
+def test_what_a_service_would_overwrite_is_read_again_before(shelf: Shelf) -> None:
+    shelf.boxes |= {"a": {"size": 1}, "b": {"size": 1}, "c": {"size": 1}}
+    wanted = (Loose(name="a", size=2), Loose(name="b", size=2), Box(name="c", size=2))
+    made = plan(shelf, *wanted)
+    shelf.boxes |= {"a": {"size": 7}, "b": {"size": 2}, "c": {"size": 7}}
+    report = run(shelf, made)
+    assert [(each.status, getattr(each.error, "mistakes", [])) for each in report.results][1:] == [
+        (Status.DONE, [])
+    ] * 2
+    (refused,) = result(report, "a").error.mistakes  # type: ignore[union-attr]
+    assert refused.code == Code.PLAN_CHANGED
+    assert shelf.boxes == {"a": {"size": 7}, "b": {"size": 2}, "c": {"size": 2}}
+    assert "update b" not in shelf.asked
 
 
 # --- order and parallelism ----------------------------------------------------------------

@@ -26,6 +26,12 @@ class Chest(Box, Adoptable):
     kind: ClassVar[str] = "chest"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Carried(Box):
+    kind: ClassVar[str] = "carried"
+    implied: ClassVar[frozenset[str]] = frozenset({"status"})
+
+
 BOX, CHEST = Box(name="a"), Chest(name="a")
 OURS, THEIRS = Observed(id="1", ours=True), Observed(id="1")
 GROWS = Change("size", 1, 2)
@@ -164,6 +170,23 @@ def test_elements_are_compared_with_an_update_that_was_shown_of_the_same_one(sho
 def test_a_value_that_is_no_list_has_no_elements() -> None:
     text = update(BOX, replace(OURS, values={"colour": "red"}), Change("colour", "blue", "green"))
     assert beyond(replace(text, observed=replace(OURS, values={"colour": "red"})), text) == []
+
+
+@pytest.mark.parametrize("before", ["red", "", None, "green"])
+@pytest.mark.parametrize("changes", [(Change("colour", "blue", "green"),), (GROWS,)])
+def test_a_value_that_somebody_has_set_since_is_not_overwritten(before: object, changes: tuple[Change, ...]) -> None:
+    """Whether the plan was to change the field or found it as declared."""
+    seen = "blue" if changes[0].field == "colour" else "green"
+    shown = update(BOX, replace(OURS, values={"colour": seen, "size": 1}), *changes)
+    now = [] if before == "green" else [Change("colour", before, "green")]
+    found = beyond(shown, update(BOX, replace(OURS, values={"colour": before, "size": 1}), *now))
+    assert codes(found) == (["plan.changed"] if before == "red" else [])
+
+
+def test_a_status_that_has_moved_on_is_nobodys_choice() -> None:
+    chest = Carried(name="a")
+    shown = update(chest, replace(OURS, values={"status": "error"}), Change("status", "error", "active"))
+    assert beyond(shown, update(chest, OURS, Change("status", "pending", "active"))) == []
 
 
 # --- losses of an update ------------------------------------------------------------------

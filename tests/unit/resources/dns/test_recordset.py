@@ -10,7 +10,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import ConfigError, NotAllowed, NotFound, SpecError
+from openstack_prep.base.errors import ConfigError, NotAllowed, NotFound, PlanRefused, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observation, planner
@@ -283,6 +283,27 @@ def test_a_deletion_is_one_of_the_recordset_that_was_read(
     steps = planner.plan_destroy("lab", [WWW], observation.observe(run, [WWW]))
     executor.execute(steps, run).raise_for_failures()
     assert deleted.called_once
+
+
+def test_records_of_others_are_a_loss_of_its_deletion(run: CloudRun, designate: Designate) -> None:
+    designate.listed = [designate.recordset(records=["192.0.2.1", "192.0.2.9"])]
+    made = planner.plan_destroy("lab", [WWW], observation.observe(run, [WWW]))
+    losses = [each for step in observation.find_losses(run, made) for each in step.deletion_losses]
+    assert [each.address for each in losses] == ["record/r1/192.0.2.9"]
+    designate.listed = [designate.recordset()]
+    made = planner.plan_destroy("lab", [WWW], observation.observe(run.fresh(), [WWW]))
+    assert [step.deletion_losses for step in observation.find_losses(run.fresh(), made)] == [()]
+
+
+def test_a_record_that_somebody_adds_after_the_plan_stays(run: CloudRun, designate: Designate) -> None:
+    designate.listed = [designate.recordset()]
+    wanted = replace(WWW, records=("192.0.2.1", "192.0.2.2"))
+    made = planner.plan_apply("lab", [wanted], observation.observe(run, [wanted]))
+    designate.listed = [designate.recordset(records=["192.0.2.1", "192.0.2.9"])]
+    (failed,) = executor.execute(made, run).failed
+    assert isinstance(failed.error, PlanRefused)
+    assert [each.code for each in failed.error.mistakes] == [Code.PLAN_CHANGED]
+    assert not designate.changed.called
 
 
 def test_the_projects_own_user_writes_and_else_the_administrator(services: requests_mock.Mocker) -> None:
