@@ -14,13 +14,16 @@ from openstack_prep.base.errors import PlanRefused, SpecError
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.conftest import Prep
 from tests.functional.lab import Lab
+from tests.unit.texts import contains
 
 NODES = {"network": "nodes", "cidr": "10.1.0.0/24", "allocation_pools": ("10.1.0.10-10.1.0.199",)}
 
@@ -169,6 +172,39 @@ def test_what_somebody_uses_is_kept(lab: Lab) -> None:
         lab.destroy(wanted)
     assert reserved(lab) == {"10.1.0.200", "10.1.0.202"}
     lab.admin.network.update_port(kept, device_id="", device_owner="")
+
+
+def test_port_forwardings_of_others_to_a_pool(lab: Lab) -> None:
+    """Neutron deletes them with the port: none is shrunk away, and destroy names them."""
+    wanted, out = pool("10.1.0.200-10.1.0.201"), Router(name="out", external_network="external", interfaces=("nodes",))
+    lab.apply(*nodes(), out, wanted)
+    neutron = lab.admin.network
+    reserved_port = neutron.find_port("lb-10.1.0.201", project_id=lab.project_id, ignore_missing=False)
+    address = neutron.create_ip(floating_network_id=neutron.find_network("external").id, project_id=lab.project_id)
+    forwarding = {"internal_port_id": reserved_port.id, "internal_ip_address": "10.1.0.201", "protocol": "tcp"}
+    made = neutron.create_port_forwarding(floatingip_id=address.id, internal_port=80, external_port=80, **forwarding)
+    assert contains(refusal(lab, *nodes(), out, pool("10.1.0.200")), made.id, address.floating_ip_address)
+    with pytest.raises(PlanRefused, match=f"--allow-loss port_forwarding/{made.id}"):
+        lab.destroy(wanted)
+    assert neutron.get_port_forwarding(made.id, address).internal_port_id == reserved_port.id
+    (rest,) = [each for each in lab.spec(wanted).resources if each.kind == wanted.kind]
+    report = api.destroy(lab.cloud, Spec(lab.name, (rest,)), allow_loss=[f"port_forwarding/{made.id}"])
+    report.raise_for_failures()
+    assert reserved(lab) == set()
+    neutron.delete_ip(address)
+
+
+def test_a_floating_ip_that_was_attached_after_the_plan_keeps_its_port(lab: Lab) -> None:
+    wanted, out = pool("10.1.0.200-10.1.0.201"), Router(name="out", external_network="external", interfaces=("nodes",))
+    lab.apply(*nodes(), out, wanted)
+    made = lab.plan(*nodes(), out, pool("10.1.0.200"))
+    neutron = lab.admin.network
+    kept = neutron.find_port("lb-10.1.0.201", project_id=lab.project_id, ignore_missing=False)
+    address = neutron.create_ip(floating_network_id=neutron.find_network("external").id, project_id=lab.project_id)
+    neutron.update_ip(address, port_id=kept.id)
+    assert [str(each.step.key) for each in api.apply(lab.cloud, made).failed] == ["address_pool/lb"]
+    assert neutron.get_ip(address).port_id == kept.id
+    neutron.delete_ip(address)
 
 
 SMALL_BULKS = "from openstack_prep.cli import main as cli"

@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from annotated_types import Len
 
+from openstack_prep import extensions
 from openstack_prep.base import ranges
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound, ResourceFailed
@@ -22,10 +23,11 @@ from openstack_prep.base.ranges import Ip, Range
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core import observation
+from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, Resource
 from openstack_prep.core.text import counted
 from openstack_prep.resources.addresses.address_room import Room
-from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord
@@ -224,7 +226,7 @@ class AddressPool(ByProjectUser):
         yield from self.conflicts(room)
         yield from self._check_holders(run, room, self.kept(run))
         going = self.going(room, observed.record_as(PoolPorts).ports if observed else ())
-        yield from self._check_floating(run, {port.id: port for port in going}, frozenset())
+        yield from self._check_leaving(run, going)
         for port in going:
             claim = claim_of(port)
             if used := use_of(port) or (f"claimed by exposure {claim.exposure}" if claim else ""):
@@ -289,11 +291,30 @@ class AddressPool(ByProjectUser):
     ) -> Iterator[Mistake]:
         """Yield floating IPs on ports that are deleted, unless the plan detaches them: Neutron would do so silently."""
         project_id = run.find_project_id(self.owner) if ports else None
-        for record in FloatingIP.listing(run, project_id) if project_id else ():
+        for record in queries.floating_ips_on(run, project_id) if project_id else ():
             port = ports.get(record.port_id or "")
             if port is not None and stays_attached(record, going):
                 what = f"floating IP {record.address} is attached to {shown(port)}"
                 yield self.mistake(what, "detach it first", Code.STILL_USED)
+
+    def _check_leaving(self, run: CloudRun, going: Sequence[PortRecord]) -> Iterator[Mistake]:
+        """Yield what leads to ports that an update deletes."""
+        yield from self._check_floating(run, {port.id: port for port in going}, frozenset())
+        for port in going:
+            for floating_ip, raw in queries.forwardings_to(run, port):
+                what = f"port forwarding {raw['id']} of floating IP {floating_ip.address} leads to {shown(port)}"
+                yield self.mistake(what, "delete it first, or keep the address in the pool", Code.STILL_USED)
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
+        """Yield what Neutron deletes with each of their ports."""
+        ports = [
+            Deletion(each.resource, replace(each.observed, id=port.id, record=port))
+            for each in deletions
+            for port in each.observed.record_as(PoolPorts).ports
+        ]
+        # what cannot be read of one port cannot be read of the others either
+        return dict.fromkeys(cascades.find_losses(run, ports, going, extensions.cascades("port")))
 
     # --- the verbs ------------------------------------------------------------------------
 
@@ -311,10 +332,12 @@ class AddressPool(ByProjectUser):
         room = self.room(run)
         if room is None or room.id is None or room.network_id is None:
             raise NotFound(f"{self.key}: subnet {self.subnet} does not exist")
-        wrong = [mistake.what for mistake in self.conflicts(room)]
+        going = self.going(room, kept)
+        # a floating IP that is attached since does not change the revision of its port
+        leaving = self._check_leaving(run.fresh(), going) if going else ()
+        wrong = [mistake.what for mistake in (*self.conflicts(room), *leaving)]
         if wrong:
             raise ResourceFailed(f"{self.key}: {'; '.join(wrong)}")
-        going = self.going(room, kept)
         reserved_ports.remove(run, self.owner, going)
         gone = {port.id for port in going}
         left = [port for port in kept if port.id not in gone]

@@ -29,9 +29,8 @@ from openstack_prep.resources.cascades.row import HasCascades
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import AddressPair, NetworkRecord, PortRecord, SubnetRecord
-from openstack_prep.resources.lists.queries import forwardings_to
 from openstack_prep.resources.network.network import Network, subnets_on
-from openstack_prep.resources.network.neutron import NetworkResource, changed, is_new_value, unchanged
+from openstack_prep.resources.network.neutron import NetworkResource, is_new_value, unchanged, without_forwardings
 from openstack_prep.resources.network.port import OWNER, ports_of, shown
 from openstack_prep.resources.network.port_addresses import (
     PortAddress,
@@ -606,15 +605,7 @@ class Port(HasCascades, NetworkResource[PortRecord]):
             return
         if users := of_port(run, port).others:
             raise ResourceFailed(f"{self.key} {port.id} is now used by {', '.join(users)} and is kept")
-        # those that this run has judged; Neutron deletes them with the port, but after its revision has changed
-        if forwarded := list(forwardings_to(run, port)):
-            for floating_ip, each in forwarded:
-                run.admin.network.delete(f"/floatingips/{floating_ip.id}/port_forwardings/{each['id']}")
-            port = self.read(cloud.network.get(f"/ports/{observed.id}")["port"])
-        # a new one changes the revision of the port (Neutron 29.0.0, db/models/port_forwarding.py, revises_on_change)
-        is_changed = port.revision_number != observed.record_as(PortRecord).revision_number
-        if is_changed and any(forwardings_to(run.fresh(), port)):
-            raise changed(f"port {port.id}")
+        port = without_forwardings(run, cloud, port, observed.record_as(PortRecord))
         cloud.network.delete(f"/ports/{port.id}", headers=unchanged(port))
 
 

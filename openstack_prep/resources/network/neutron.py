@@ -17,7 +17,8 @@ from openstack_prep.core.model import Adoptable, Change, Key, Observed, Ownershi
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
 from openstack_prep.resources.identity.in_project import ByProjectUser
-from openstack_prep.resources.lists.neutron_records import NeutronRecord
+from openstack_prep.resources.lists.neutron_records import NeutronRecord, PortRecord
+from openstack_prep.resources.lists.queries import forwardings_to
 from openstack_prep.resources.network.uses import Use
 
 if TYPE_CHECKING:
@@ -235,6 +236,22 @@ def unchanged(record: NeutronRecord) -> dict[str, str]:
 def changed(path: str) -> CloudError:
     """Return the error of a resource that was changed since it was judged: the executor judges it again."""
     return CloudError(f"{path} was modified concurrently", status=412, retryable=True)
+
+
+def without_forwardings(run: CloudRun, cloud: Cloud, port: PortRecord, judged: PortRecord) -> PortRecord:
+    """Delete the port forwardings to a port that this run has judged, and return the port as it is then.
+
+    Neutron deletes them with the port, but after its revision has changed. Raises CloudError (412) if others came in
+    since the port was ``judged``: these change its revision, too (Neutron 29.0.0, db/models/port_forwarding.py,
+    revises_on_change).
+    """
+    if forwarded := list(forwardings_to(run, port)):
+        for floating_ip, each in forwarded:
+            run.admin.network.delete(f"/floatingips/{floating_ip.id}/port_forwardings/{each['id']}")
+        port = PortRecord.read(cloud.network.get(f"/ports/{port.id}")["port"])
+    if port.revision_number != judged.revision_number and any(forwardings_to(run.fresh(), port)):
+        raise changed(f"port {port.id}")
+    return port
 
 
 @query

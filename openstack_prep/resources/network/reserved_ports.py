@@ -17,6 +17,7 @@ from openstack_prep.base.errors import NotAllowed, NotFound, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.resources.lists.neutron_records import AddressHolder, PortRecord
+from openstack_prep.resources.network.neutron import unchanged, without_forwardings
 from openstack_prep.resources.network.port import OWNER, ports_of, shown, use_of
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def make(
 
 def remove(run: CloudRun, project: Resource | None, ports: Iterable[PortRecord]) -> None:
     """Delete ports unless one was changed since it was read; then the executor reads them again."""
-    network = run.creator_of(project)[0].network
+    cloud = run.creator_of(project)[0]
     ports = list(ports)
     if any(use_of(port) or claim_of(port) for port in ports):  # these may have ended: a server may no longer exist
         now = {port.id: port for port in ports_of(run.fresh(), run.find_project_id(project))}
@@ -81,7 +82,8 @@ def remove(run: CloudRun, project: Resource | None, ports: Iterable[PortRecord])
     def one(port: PortRecord) -> None:
         if used := use_of(port) or (f"claimed by {claim}" if (claim := claim_of(port)) else ""):
             raise ResourceFailed(f"{shown(port)} is {used}; release it there first")
-        network.delete(f"/ports/{port.id}", headers={"If-Match": f"revision_number={port.revision_number}"})
+        now = without_forwardings(run, cloud, port, port)
+        cloud.network.delete(f"/ports/{port.id}", headers=unchanged(now))
 
     with ThreadPoolExecutor(JOBS) as pool:
         removals = [pool.submit(one, port) for port in ports]  # map would cancel the remaining ports

@@ -319,6 +319,7 @@ def net(cloud: requests_mock.Mocker) -> Network:
         "allocation_pools": [],
         "host_routes": [],
     }
+    cloud.get(f"{NEUTRON}/extensions", json={"extensions": []})
     cloud.get(f"{NEUTRON}/networks", json={"networks": [raw]})
     cloud.get(f"{NEUTRON}/subnets", json={"subnets": [subnet | {"dns_nameservers": []}]})
     return Network(name="net", project="lab")
