@@ -60,6 +60,24 @@ def test_keys_sign_temporary_urls(cloud: Cloud) -> None:
     assert not [name for name in headers if name.lower().startswith("x-account-meta")]
 
 
+def test_a_key_that_somebody_else_has_set_stays(cloud: Cloud) -> None:
+    """By hand, or by another spec: what it has signed is in use."""
+    cloud.object_store.request("PUT", "/box")
+    cloud.object_store.request("PUT", "/box/thing", data=b"x")
+    cloud.object_store.request("POST", "", headers={"X-Account-Meta-Temp-URL-Key": "by-hand"})
+    ours = store(temp_url_key=Secret("ours"))
+    with pytest.raises(PlanRefused) as caught:
+        api.apply(cloud, ours)
+    assert [each.code for each in caught.value.mistakes] == [Code.PLAN_LOSES]
+    assert [temporary(cloud, key) for key in ("by-hand", "ours")] == [200, 401]
+    api.apply(cloud, ours, allow_replace=True).raise_for_failures()
+    cloud.object_store.request("POST", "", headers={"X-Account-Meta-Temp-URL-Key": ""})
+    api.apply(cloud, ours).raise_for_failures()
+    with pytest.raises(PlanRefused):
+        api.apply(cloud, Spec("another", (ObjectStore(temp_url_key=Secret("theirs")),)))
+    assert [temporary(cloud, key) for key in ("ours", "theirs")] == [200, 401]
+
+
 @pytest.mark.parametrize("name", ["Temp-URL-Key", pytest.param("temp_url_key-2", marks=pytest.mark.more)])
 def test_the_current_key_is_shown_nowhere(prep: Prep, tenant: Tenant, name: str) -> None:
     """A plan that reads the key back as metadata would print it."""

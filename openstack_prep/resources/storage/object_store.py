@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 from urllib.parse import quote, unquote, urlsplit
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, NotFound
+from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed, NotFound
 from openstack_prep.base.fields import Bytes, Name, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
@@ -26,7 +26,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.base.secret_forms import unlogged
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import DIFFERS, Change, Context, Observed, Resource
-from openstack_prep.core.resource import Untagged
+from openstack_prep.core.resource import Unguarded, Untagged
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import ByProjectUser
 
@@ -78,11 +78,12 @@ MetadataName = Annotated[Name, Reads(metadata_name)]
 
 @dataclass(frozen=True, kw_only=True)
 # its headers have a tag of the spec, but not each of them: a removal would delete those of others as well
-class ObjectStore(ByProjectUser, Untagged):
+class ObjectStore(ByProjectUser, Untagged, Unguarded):
     """The project's account in the object store; omitted metadata is not managed.
 
-    Swift creates the account on first use, and keeps it when its project is deleted. Destroy removes the values of the
-    spec; it names and leaves those that differ, which others may have set. It is refused if it would delete a project
+    Swift creates the account on first use, and keeps it when its project is deleted. In an account that the spec does
+    not manage, values that differ are overwritten only with --allow-replace. Destroy removes the values of the spec; it
+    names and leaves those that differ, which others may have set. It is refused if it would delete a project
     whose account has containers. The account is read as the project's own user; while that user cannot log in or has no
     access, it counts as missing.
     """
@@ -261,6 +262,19 @@ class ObjectStore(ByProjectUser, Untagged):
     def _observed(self, tenant: Cloud, ours: bool, managed_by: str, values: Raw) -> Observed:
         account = tenant.object_store.endpoint.rstrip("/").rpartition("/")[2]
         return Observed(id=account, ours=ours, managed_by=managed_by, values=values)
+
+    def list_losses(self, observed: Observed) -> Iterable[Loss]:
+        """Yield the values of others that an update would overwrite: URLs that are in use are signed by their keys.
+
+        Keys that would be generated are the planner's own losses.
+        """
+        new = {name for name, value in self.desired().items() if isinstance(value, Secret) and value.is_to_generate}
+        for name in () if observed.ours else self._changed_by_others(observed):
+            if name in new:
+                continue
+            what = f"{name} differs, and is {observed.owner}"
+            fix = "declare the value that it has, remove it here, or allow to overwrite it (--allow-replace)"
+            yield replace(Loss.about(self.key, what, fix), lost=(name,))
 
     def create(self, run: CloudRun) -> Observed:
         mark = {MARK: quote(run.ownership.spec), **self._record()}

@@ -157,6 +157,21 @@ def test_somebody_elses_settings_are_compared_and_stay_theirs(run: CloudRun, ser
     assert "X-Account-Meta-Openstack-Prep" not in services.last_request.headers
 
 
+@pytest.mark.parametrize("theirs", [{}, {"X-Account-Meta-Openstack-Prep": "another"}])
+def test_values_of_others_are_not_overwritten_unasked(
+    run: CloudRun, services: requests_mock.Mocker, theirs: dict[str, str]
+) -> None:
+    present = {"X-Account-Meta-Temp-Url-Key": "theirs", "X-Account-Meta-Owner": "them"}
+    services.head(ACCOUNT, headers=present | theirs)
+    store = key(metadata={"owner": "me", "new": "1"})
+    observed = observation.observe(run, [store])
+    refusals = planner.plan_apply("lab", [store], observed).refusals
+    assert [each.lost for each in refusals if isinstance(each, Loss)] == [("temp_url_key",), ("metadata.owner",)]
+    assert not planner.plan_apply("lab", [store], observed, allow_replace=True).refusals
+    services.head(ACCOUNT, headers=present | OURS)
+    assert not planner.plan_apply("lab", [store], observation.observe(run.fresh(), [store])).refusals
+
+
 def test_delete_takes_back_what_we_set(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Temp-Url-Key": "k1"})
     services.post(ACCOUNT, status_code=204)
