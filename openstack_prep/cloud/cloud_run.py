@@ -67,6 +67,13 @@ class CloudRun(Run):
         other._logins = self._logins
         return other
 
+    def in_region(self, region: str) -> Self:
+        """Return the same run in another region of the cloud, which shares only Keystone with this one."""
+        admin, tenant = self.admin.own.in_region(region), self._tenant and self._tenant.own.in_region(region)
+        other = type(self)(admin, self.ownership, tenant=tenant, actors=self._actors, homes=self.homes)
+        other.known = self.known
+        return other
+
     # --- who acts -------------------------------------------------------------------------
 
     def find_project_id(self, project: Resource | None) -> str | None:

@@ -251,6 +251,22 @@ class Cloud(OwnToken):
         """Return the cloud of another entry of clouds.yaml, in the region that was chosen for this one, if any."""
         return connect(entry, region=self.chosen_region)
 
+    def in_region(self, region: str) -> Cloud:
+        """Return the same cloud as the same identity sees it in another region."""
+        settings = {**self.config, "region_name": region}
+        config = CloudRegion(name=self.name, region_name=region, config=settings, session=self.session)
+        made = Cloud(Connection(config=config), region)
+        made.services["identity"] = self.identity  # Keystone need not have an endpoint in each region
+        return made
+
+    def list_regions(self) -> list[str]:
+        """Return the regions of the catalogue other than the one in use."""
+        return sorted({each["region"] for each in self.endpoints} - {"", self.region or ""})
+
+    def endpoint_of(self, service_type: str) -> str | None:
+        """Return the URL of a service by the catalogue; None if that does not contain it."""
+        return self.bare_client(service_type).get_endpoint() if self.has(service_type) else None
+
     def hidden_by(self, path: Path) -> str | None:
         """Return the clouds.yaml of this entry if a new file at ``path`` would hide it from all clients."""
         file = os.environ.get("OS_CLIENT_CONFIG_FILE")

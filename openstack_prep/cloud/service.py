@@ -210,9 +210,17 @@ class Service:
     def list(
         self, path: str, name: str, /, *, log: bool = True, headers: Mapping[str, str] | None = None, **params: object
     ) -> list[Values]:
-        """Return all pages of a list; ``name`` is the member that contains it; raises ConfigError without it."""
+        """Return all pages of a list; ``name`` is the member that contains it; raises ConfigError without it.
+
+        A list that Keystone has cut off (its list_limit) decides nothing: raises CloudError.
+        """
         options: Values = {"log": log} | ({"headers": dict(headers)} if headers else {})
-        return [each for page in self.pages(path, name, params, **options) for each in page[name]]
+        found: list[Values] = []
+        for page in self.pages(path, name, params, **options):
+            found += page[name]
+            if page.get("truncated") and not next_page(page, name):
+                page.origin.refuse("is truncated, so that the rest is unknown; have list_limit of the service raised")
+        return found
 
     def pages(self, path: str, name: str, params: Raw, **options: Any) -> Iterator[Answer]:
         """Yield the pages of a list as they arrive; ``options`` are keystoneauth's, and ``once``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol, Self
 
@@ -68,6 +68,10 @@ class DeletionLoss:
     def is_allowed(self, allowed: Collection[str]) -> bool:
         return self.is_own or self.address in allowed
 
+    def placed(self, where: str) -> Self:
+        """Return it with a further word on where it is."""
+        return replace(self, detail=", ".join(filter(None, (self.detail, where))))
+
     def __str__(self) -> str:
         words = ", ".join(filter(None, (self.name, self.detail)))
         return f"{self.address} ({words})" if words else self.address
@@ -90,6 +94,10 @@ class Unchecked:
 
     what: str
     why: str
+
+    def placed(self, where: str) -> Self:
+        """Return it with a further word on where that is."""
+        return replace(self, what=f"{self.what} {where}")
 
     def __str__(self) -> str:
         return f"not checked: {self.what}: {self.why}"

@@ -246,6 +246,7 @@ def _servers(admin: Connection, me: Connection, name: str, other: str) -> None:
         scheduler_hints={"group": group.id},
     )
     me.compute.wait_for_server(server, interval=1, wait=120)
+    me.compute.create_server_group(name="theirs", policy="soft-affinity")
 
 
 @pytest.mark.parametrize(("kind", "effect", "takes"), [row for row in ROWS if row[::2] not in ELSEWHERE])

@@ -148,6 +148,7 @@ def nothing_to_lose(services: requests_mock.Mocker) -> None:
     services.get("http://neutron/v2.0/extensions", json={"extensions": []})
     services.get(f"{ENDPOINTS['compute']}/os-keypairs?user_id=u1", json={"keypairs": []})
     services.get(f"{ENDPOINTS['compute']}/servers/detail?all_tenants=True", json={"servers": []})
+    services.get(f"{ENDPOINTS['compute']}/os-server-groups", json={"server_groups": []})
     services.get(f"{IDENTITY}/projects?parent_id=p1", json={"projects": []})
     services.get(f"{IDENTITY}/OS-TRUST/trusts", json={"trusts": []})
     for path in ("credentials", "role_assignments", "users/u1/application_credentials", "users/u1/groups"):

@@ -28,6 +28,7 @@ from openstack_prep.resources.cascades.row import (
 )
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.nova_records import list_all_server_groups, list_server_groups
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -60,6 +61,14 @@ def _everybodys(run: CloudRun, project_id: str) -> Values:
 
 def servers(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     return run.admin.compute.list("/servers", "servers", **_everybodys(run, project.id))
+
+
+def _server_groups(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    """Return the server groups: by a user of the project if there is one, because Nova filters none by project."""
+    for cloud in (run.find_tenant(project.resource), run.admin):
+        if cloud is not None and cloud.project_id == project.id:
+            return [vars(each) for each in list_server_groups(cloud)]
+    return [vars(each) for each in list_all_server_groups(run.admin) if each.project_id == project.id]
 
 
 def volumes(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
@@ -273,6 +282,7 @@ KNOWN = frozenset((*OTHER_NAMES, *WITHOUT_CONTENT))
 
 PROJECT: CascadeTable = (
     orphans("server", "compute", servers),
+    orphans("server_group", "compute", _server_groups),
     orphans("volume", "block-storage", volumes),
     orphans("snapshot", "block-storage", _of_cinder("snapshots")),
     orphans("backup", "block-storage", _of_cinder("backups")),

@@ -237,6 +237,29 @@ def find_losses(
     return iter(found)
 
 
+def find_losses_elsewhere(run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
+    """Yield what deletions take in the other regions of a cloud, by the rows that name a service.
+
+    A service with one endpoint for several regions is read once.
+    """
+    kinds = dict.fromkeys(deletion.resource.kind for deletion in deletions)
+    rows = [row for kind in kinds for row in extensions.cascades(kind) if row.service]
+    read = {service: {run.admin.endpoint_of(service)} for service in {row.service for row in rows}}
+    for region in run.admin.list_regions():
+        there = _in_region(run, region).fresh().for_deletions(run.companions, is_patient=run.is_patient)
+        found = {service: there.admin.endpoint_of(service) for service in read}
+        new = {service for service, endpoint in found.items() if endpoint and endpoint not in read[service]}
+        for key, finding in find_losses(there, deletions, going, [row for row in rows if row.service in new]):
+            yield key, finding.placed(f"in region {region}")
+        for service in new:
+            read[service].add(found[service])
+
+
+@fact
+def _in_region(run: CloudRun, region: str) -> CloudRun:
+    return run.in_region(region)
+
+
 class HasCascades:
     """Base of kinds whose deletion takes from others what their table says."""
 

@@ -18,7 +18,13 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, LossEffect, Unchecked
 from openstack_prep.core.model import Observed
 from openstack_prep.resources.cascades import compute, identity, network, project
-from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Deletions, find_losses
+from openstack_prep.resources.cascades.row import (
+    CascadeRow,
+    CascadeTable,
+    Deletions,
+    find_losses,
+    find_losses_elsewhere,
+)
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import AssignmentPath, RoleAssignment
 from openstack_prep.resources.identity.user import User
@@ -429,3 +435,34 @@ def test_what_was_read_before_the_run_deleted_the_user_who_may_is_no_loss_afterw
     services.get(THEIR_ACCOUNT.replace("p1/", "p2/"), status_code=403)
     found_later = [list(row.find(Deletions(run.fresh(), [each], frozenset()))) for each in (LAB, other)]
     assert [type(unread) for ((_, unread),) in found_later] == [Unchecked, DeletionLoss]
+
+
+def test_a_project_is_looked_for_in_all_regions(run: CloudRun, services: requests_mock.Mocker) -> None:
+    """Regions share Keystone alone; a service with one endpoint for both of them is read once."""
+    answer = token(roles=["admin"])
+    for service, url in (("compute", "http://nova.two/v2.1"), ("image", ENDPOINTS["image"])):
+        (each,) = [each for each in answer["token"]["catalog"] if each["type"] == service]
+        each["endpoints"].append({"id": "2", "interface": "public", "region": "two", "region_id": "two", "url": url})
+    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
+    version = {"id": "v2.1", "status": "CURRENT", "min_version": "2.1", "version": "2.90"}
+    version |= {"links": [{"rel": "self", "href": "http://nova.two/v2.1"}]}  # type: ignore[dict-item]
+    services.get(re.compile("^http://nova.two/(v2.1/?)?$"), json={"versions": [version], "version": version})
+    listed = services.get("http://nova.two/v2.1/servers", json={"servers": [{"id": "s2", "name": "far"}]})
+    services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
+    services.get("http://nova.two/v2.1/os-server-groups", json={"server_groups": []})
+    ((key, loss),) = find_losses_elsewhere(run, [LAB], frozenset())
+    assert isinstance(loss, DeletionLoss)
+    assert (key, loss.address, loss.effect) == (LAB.key, "server/s2", LossEffect.ORPHANED)
+    assert loss.detail.endswith("in region two")
+    assert listed.last_request.qs == {"all_tenants": ["true"], "project_id": ["p1"]}
+    assert list(find_losses_elsewhere(run, [LAB], frozenset({"s2"}))) == []
+
+
+@pytest.mark.usefixtures("administrator")
+def test_a_list_that_keystone_has_cut_off_is_not_read(run: CloudRun, services: requests_mock.Mocker) -> None:
+    """By its list_limit; releases before 2025.2 link to no next page."""
+    theirs = {"id": "c1", "type": "ec2", "project_id": "p2", "user_id": "u2", "blob": "{}"}
+    services.get(f"{IDENTITY}/credentials", json={"credentials": [theirs], "truncated": True, "links": {"next": None}})
+    assert found(run, row_of(project.PROJECT, "credential")) == ["unread/credential"]
+    services.get(f"{IDENTITY}/credentials", json={"credentials": [theirs], "links": {"next": None}})
+    assert found(run.fresh(), row_of(project.PROJECT, "credential")) == []

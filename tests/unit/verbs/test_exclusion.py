@@ -322,6 +322,7 @@ def test_what_is_left_of_an_absent_project_is_destroyed_without_a_lease(
     services.delete(LEASE, status_code=204)
     prep.apply(cloud, SPEC)
     flavors[0]["description"] = "[openstack-prep:lab/master]"
+    group["tags"] = ["openstack-prep:lab~default"]
     before = len(written(services))
     prep.destroy(cloud, NEW).raise_for_failures()
     assert flavors == []

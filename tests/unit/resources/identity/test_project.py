@@ -268,7 +268,11 @@ def test_a_default_group_that_neutron_does_not_let_go_is_not_forgotten(
 def test_a_group_that_a_killed_destroy_left_behind_is_found_once_its_project_is_gone(
     run: CloudRun, services: requests_mock.Mocker
 ) -> None:
-    groups = [{"id": f"g{n}", "name": "default", "project_id": f"p{n}"} for n in (1, 2)]
+    groups = [
+        {"id": f"g{n}", "name": "default", "project_id": f"p{n}", "tags": ["openstack-prep:lab~default"]}
+        for n in (1, 2)
+    ]
+    groups.append(groups[0] | {"id": "g3", "tags": ["openstack-prep:another~default"]})
     listed = services.get("http://neutron/v2.0/security-groups", json={"security_groups": groups})
     services.get(f"{IDENTITY}/projects/p1", **failure(404))
     services.get(f"{IDENTITY}/projects/p2", json={"project": {"id": "p2"}})
