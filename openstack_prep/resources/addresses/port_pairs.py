@@ -147,8 +147,12 @@ class Share:
         return frozenset(Pair.read(each, self.port) for each in self.port.allowed_address_pairs)
 
     def _goes(self, pair: AddressPair) -> bool:
+        """Whether a pair is to be removed: of two that differ in a /32 alone, that of the record."""
         found = Pair.read(pair, self.port)
-        return found in self.stale and found not in shared_pairs(self.ownership, self.port)
+        if found not in self.stale or found in shared_pairs(self.ownership, self.port):
+            return False
+        alike = [each for each in self.port.allowed_address_pairs if Pair.read(each, self.port) == found]
+        return len(alike) == 1 or pair.ip_address == found.block
 
 
 @dataclass(frozen=True)

@@ -271,6 +271,16 @@ def test_destroy_takes_what_we_put_there_and_leaves_what_was_there_before(
     wording(step.reason)
 
 
+def test_destroy_leaves_a_pair_that_differs_in_its_form_alone(run: CloudRun, neutron: Neutron) -> None:
+    """Neutron takes both, so somebody else can have added one beside ours."""
+    neutron.ports.append(port("master-0"))
+    apply(run)
+    mac = neutron.ports[0]["mac_address"]
+    neutron.ports[0]["allowed_address_pairs"].append({"ip_address": "10.0.0.5/32", "mac_address": mac})
+    destroy(run.fresh())
+    assert neutron.pairs("master-0") == ["10.0.0.5/32"]
+
+
 def test_destroy_of_a_port_that_is_gone_is_well(
     run: CloudRun, neutron: Neutron, services: requests_mock.Mocker
 ) -> None:
