@@ -457,7 +457,7 @@ class ApplicationCredential(InCloudsYaml):
                 yield self.mistake(
                     f"exists, is {observed.owner}, and expired at {live.expires_at}", "choose another name"
                 )
-            elif RENEWED.intersection(wrong):
+            elif wrong:  # the entry is not this spec's either
                 yield self.mistake(
                     f"exists, is {observed.owner}, and differs in {', '.join(wrong)}", "choose another name"
                 )

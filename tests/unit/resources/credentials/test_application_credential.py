@@ -370,6 +370,10 @@ def test_somebody_elses_credential_is_not_taken(
     )
     assert not plan(run, credential(run, path)).refusals
     assert "differs in unrestricted" in str(plan(run, credential(run, path, unrestricted=True)).refusals)
+    assert "differs in interface" in str(plan(run, credential(run, path, interface="internal")).refusals)
+    path.chmod(0o644)
+    assert "differs in mode" in str(plan(run, credential(run, path)).refusals)
+    path.chmod(0o600)
     keystone.held[0]["expires_at"] = "2026-01-01T00:00:00.000000"
     assert "is not managed by this spec, and expired at 2026-01-01" in str(plan(run, credential(run, path)).refusals)
     wanted = credential(run, path)
