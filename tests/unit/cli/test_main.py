@@ -363,6 +363,7 @@ def test_a_destruction_that_is_refused_is_not_asked_about(
     project = {"id": "p1", "name": "p", "domain_id": "default", "enabled": True, "tags": ["openstack-prep:lab"]}
     services.get(f"{IDENTITY}/projects", json={"projects": [project]})
     services.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "theirs"}]})
+    services.get(f"{ENDPOINTS['compute']}/os-server-groups", json={"server_groups": []})
     services.get(f"{ENDPOINTS['compute']}/os-keypairs", json={"keypairs": []})
     services.get(f"{ENDPOINTS['compute']}/flavors/detail", json={"flavors": []})
     answer("p\n")
