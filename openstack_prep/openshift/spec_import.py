@@ -44,7 +44,6 @@ FILES = {"pull_secret": "pull-secret.json", "ssh_key": "ssh-key.pub", "additiona
 """The file of each content; a spec refers to files, and contains none of this."""
 VARIABLES = "proxies.yaml"
 """Values of the variables for URLs with a login or a query, of proxies and of the image."""
-"""The query of an image with its checksum, which the installer verifies (pkg/rhcos/cache); it is no secret."""
 DEFAULTS = {"architecture": "amd64", "hyperthreading": "Enabled", "kind": "InstallConfig", "credentialsmode": ""}
 """What the installer takes for a field that the file does not have, by the field's name in lowercase letters."""
 IGNORED = ("metadata.creationtimestamp",)

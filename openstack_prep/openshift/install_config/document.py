@@ -76,7 +76,7 @@ def _flat(prefix: str, part: Any) -> Iterator[tuple[str, Any]]:
 def may_be_secret(url: str) -> bool:
     """Whether a URL has a login or a query, which may be a signature; a login without a scheme is no URL, but secret.
 
-    The installer wants the checksum of an image as a query.
+    The query with the checksum of an image is no secret: the installer verifies it (pkg/rhcos/cache).
     """
     return "@" in url or has_url_secrets(re.sub(r"\?sha256=[0-9a-fA-F]+$", "", url))
 

@@ -297,11 +297,8 @@ def _gates(document: Raw, release: int) -> Iterator[Mistake]:
         yield Mistake(DNS_RECORDS, what, "set loadBalancer.type: UserManaged, or leave it out")
 
 
-# --- sections that are there, and empty ---------------------------------------------------
-
-
 KEYS = {"RSA": ("rsa.keySize", range(2048, 8193, 1024)), "ECDSA": ("ecdsa.curve", ("P256", "P384", "P521"))}
-"""Algorithms of a signer's key, the field with its size, and the sizes (pkg/types/pki/validation.go)."""
+"""Algorithms of a signer's key, the field with its size, and the sizes (5.0, pkg/types/pki/validation.go)."""
 
 
 def _signer_key(document: Raw, release: int) -> Iterator[Mistake]:
@@ -326,6 +323,9 @@ def _signer_key(document: Raw, release: int) -> Iterator[Mistake]:
             yield Mistake(other, f"cannot be combined with algorithm {algorithm}", "remove it")
 
 
+# --- sections that are there, and empty ---------------------------------------------------
+
+
 def _empty_sections(document: Raw, release: int) -> Iterator[Mistake]:
     """Yield sections without what they need; without the section, the installer has a default."""
     for path, (needed, span) in releases.NEEDED_IN.items():
@@ -337,11 +337,11 @@ def _empty_sections(document: Raw, release: int) -> Iterator[Mistake]:
 
 
 RULES: tuple[Callable[[Raw, int], Iterable[Mistake]], ...] = (
-    _signer_key,
     _pools,
     _empty_zones,
     _platforms,
     _gates,
+    _signer_key,
     _empty_sections,
     _kinds,
     _credentials_mode,

@@ -284,8 +284,9 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
         """Yield the records that others have added."""
         for each in deletions:
             for record in sorted(each.observed.values["records"] - each.resource.desired()["records"]):
-                loss = DeletionLoss(effect=LossEffect.DELETED, kind="record", id=f"{each.id}/{record}")
-                yield each.key, loss.placed("which the spec does not declare")
+                words = "which the spec does not declare"
+                record_id = f"{each.id}/{record}"
+                yield each.key, DeletionLoss(effect=LossEffect.DELETED, kind="record", id=record_id, detail=words)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         record = observed.record_as(RecordsetRecord)

@@ -102,9 +102,8 @@ def _publish(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
 
 
 def _feature_set(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
-    known = [name for name, span in releases.FEATURE_SETS.items() if release in span]
-    if releases.OKD not in cluster.release and "OKD" in known:
-        known.remove("OKD")
+    spans = releases.FEATURE_SETS.items()
+    known = [name for name, span in spans if release in span and (name != "OKD" or releases.OKD in cluster.release)]
     if cluster.feature_set and known and cluster.feature_set not in known:
         what = f"{releases.name(release)} has no feature set {cluster.feature_set!r}"
         yield Mistake("feature_set", what, f"write {' or '.join(known)}, or leave it out")
