@@ -280,19 +280,6 @@ class ResourceFailed(CloudError):
     code = "cloud.resource-failed"
 
 
-class ClusterError(PrepError):
-    """The API server of a Kubernetes cluster refused a request, or did not answer; nothing was changed.
-
-    ``status`` is that of its answer, if there was one.
-    """
-
-    code = "kubernetes.api"
-
-    def __init__(self, message: str, *, status: int | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 class DownloadError(PrepError):
     """A file cannot be downloaded, or its checksum or size is wrong."""
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from openstack_prep.base import ranges
-from openstack_prep.base.errors import ClusterError, PrepError
+from openstack_prep.base.errors import PrepError
 from openstack_prep.base.ranges import Range
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
@@ -21,7 +21,7 @@ from openstack_prep.core.executor import JOBS
 from openstack_prep.core.interrupts import Interrupted
 from openstack_prep.hooks.address_pairs import Sync, to_sync
 from openstack_prep.kubernetes import services as kubernetes
-from openstack_prep.kubernetes.api import ApiServer, RunningCluster
+from openstack_prep.kubernetes.api import ApiServer, ClusterError, RunningCluster
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api

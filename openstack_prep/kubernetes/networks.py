@@ -16,10 +16,10 @@ from typing import Annotated, TypeAlias
 
 from annotated_types import Ge, Le
 
-from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import Cidr, Strict
 from openstack_prep.base.ranges import Net, Range
+from openstack_prep.kubernetes.codes import ClusterCode
 from openstack_prep.kubernetes.model import KubernetesCluster
 
 DEFAULT_RANGES = ("10.42.0.0/15", "10.44.0.0/14", "10.48.0.0/12", "10.64.0.0/10")
@@ -173,7 +173,7 @@ def _no_room(networks: ClusterNetworks, name: str, field: str, prefix: int, used
     users = f"{of_clusters} networks of clusters, {len(inside) - of_clusters} of other resources"
     what = f"{field}: {shown} has no free /{prefix} ({count} in total; in use: {users})"
     fix = "enlarge cluster_networks.range, or use longer prefixes"
-    return Mistake(_where(name), what, fix, code=Code.CLUSTER_NETWORKS, field=field)
+    return Mistake(_where(name), what, fix, code=ClusterCode.NETWORKS, field=field)
 
 
 # --- checks -------------------------------------------------------------------------------
@@ -200,13 +200,13 @@ def mistakes(
             what += f" in {both}" if str(both) not in (str(one.range), str(other.range)) else ""
             fix = "choose networks that do not overlap"
             where = _where(later.cluster)
-            found.append(Mistake(where, what, fix, code=Code.CLUSTER_NETWORKS, field=later.field))
+            found.append(Mistake(where, what, fix, code=ClusterCode.NETWORKS, field=later.field))
     own = _of_clusters(used)
     for name, cluster in clusters.items():
         pods, services = own.get((name, "cluster_cidr")), own.get((name, "service_cidr"))
         with_networks = replace(cluster, cluster_cidr=pods, service_cidr=services)
         for field, what, fix in _check_cluster(with_networks, (nodes or {}).get(name, 1)):
-            found.append(Mistake(_where(name), f"{field} {what}", fix, code=Code.CLUSTER_NETWORKS, field=field))
+            found.append(Mistake(_where(name), f"{field} {what}", fix, code=ClusterCode.NETWORKS, field=field))
     return found
 
 

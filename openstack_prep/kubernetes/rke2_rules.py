@@ -25,6 +25,7 @@ from openstack_prep.base.raw import Raw, Steps, value_at, walk_steps
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.kubernetes import networks
+from openstack_prep.kubernetes.codes import ClusterCode
 from openstack_prep.kubernetes.keys.schema import (
     K3S_KEYS,
     SINCE,
@@ -747,7 +748,7 @@ def _default_networks(of: Raw) -> Iterator[Fault]:
             address = ipaddress.ip_address(item) if is_address(item) and not _items(of, name) else None
             if address and address in _network(default):
                 fix = f"write a {name} that does not contain the nodes"
-                yield Fault(steps, f"{item} is in {default}, RKE2's default of {name}", fix, Code.CLUSTER_NETWORKS)
+                yield Fault(steps, f"{item} is in {default}, RKE2's default of {name}", fix, ClusterCode.NETWORKS)
 
 
 def placeholders(data: object, reader: str = "RKE2", within: Steps = ()) -> Iterator[Fault]:

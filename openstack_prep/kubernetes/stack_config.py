@@ -20,6 +20,7 @@ from openstack_prep.core.model import Context, Key
 from openstack_prep.core.resource import resolve
 from openstack_prep.kubernetes import rke2_rules
 from openstack_prep.kubernetes.agent_pools import AgentPool, pools_in
+from openstack_prep.kubernetes.codes import ClusterCode
 from openstack_prep.kubernetes.keys.schema import load_schema
 from openstack_prep.kubernetes.nodes import taint_warning
 from openstack_prep.kubernetes.registries import registry_faults
@@ -43,7 +44,8 @@ OF_TEMPLATE = {
 """Keys that the template sets, because a node joins by them."""
 SAME = ("cluster-cidr", "service-cidr", "cni", "ingress-controller", "profile")
 """Keys that have a parameter as well, by which the template also decides about rules, kernel settings and charts."""
-PARAMETERS = frozenset({"rke2_version", "server_config", "agent_config"})
+RKE2_VERSION = "rke2_version"
+PARAMETERS = frozenset({RKE2_VERSION, "server_config", "agent_config"})
 """Parameters by which a template with nodes of RKE2 is known; copies of the shipped one have them as well."""
 FUNCTIONS = frozenset(
     (
@@ -57,6 +59,11 @@ EXTRA = "extra_addresses"
 """The parameter with further addresses of all nodes."""
 TAINTING = ("node-taint", "kubelet-arg")
 """Keys with taints."""
+TOKENS = {
+    "token": "Heat makes one, and shows it to every reader of the project",
+    "agent_token": "agents join with the token of the servers, and so may read all that etcd has",
+}
+"""Secrets that a cluster of RKE2 does without, and what happens then."""
 Role = Literal["server", "agent"]
 NETWORKS = {"cluster_cidr", "service_cidr", "cluster_dns"}
 """Parameters that are judged together, with RKE2's defaults for those that are missing."""
@@ -101,13 +108,30 @@ def list_mistakes(context: Context) -> Iterator[Mistake]:
 
 
 def list_warnings(context: Context) -> Iterator[tuple[Key, str]]:
-    """Yield what is valid in the inputs of each stack with nodes of RKE2, and leaves its cluster without room."""
+    """Yield what is valid for nodes of RKE2 in the inputs of each stack, but insecure, or without room for a cluster.
+
+    Tokens are also those of a template that has not all ``PARAMETERS``.
+    """
     for each in context.resources:
+        if each.kind == "stack" and RKE2_VERSION in getattr(each.package, "parameters", ()):  # type: ignore[attr-defined]
+            (stack, *_) = resolve(each, context)
+            yield from ((each.key, text) for text in _unset_tokens(stack))  # type: ignore[arg-type]
         if each.kind == "stack" and _has_rke2(each):  # type: ignore[arg-type]
             (stack, *_) = resolve(each, context)
             for configuration in _configurations_of(stack):  # type: ignore[arg-type]
                 place = f"resources.{configuration.resource}.properties." if configuration.resource else ""
                 yield from ((each.key, f"{place}{text}") for text in _warnings(configuration))
+
+
+def _unset_tokens(stack: Stack) -> Iterator[str]:
+    """Yield the tokens of a template that the spec does not set."""
+    assert not isinstance(stack.package, PrepError)
+    for name in (each for each in TOKENS if each in stack.package.parameters and each not in stack.secrets):
+        file = f"{stack.name}/{name.replace('_', '-')}"
+        yield (
+            f"secret_parameters.{name} is not set: {TOKENS[name]}; for a new cluster, set {name}: "
+            f"{{generate: {file}}}; for one that exists, see docs/kubernetes.md"
+        )
 
 
 def _warnings(configuration: Configuration) -> Iterator[str]:
@@ -261,7 +285,7 @@ def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Ite
         config = declared.get(parameter)
         if isinstance(config, Sequence) and not isinstance(config, str):  # valid JSON for Heat, and no config.yaml
             yield StackFault(
-                parameter, f"{parameter} is a list", "write a mapping with the keys of config.yaml", Code.CLUSTER_STACK
+                parameter, f"{parameter} is a list", "write a mapping with the keys of config.yaml", ClusterCode.STACK
             )
         if not isinstance(config, Mapping):  # another type, which the stack reports, or JSON as text
             continue
@@ -269,11 +293,11 @@ def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Ite
         values = {name: declared[_parameter(name)] or None for name in names} if form == "server" else {}
         taken = dict(_taken(config, values))
         for name, (what, fix) in taken.items():
-            yield StackFault(parameter, f"{parameter}.{name}: {what}", fix, Code.CLUSTER_STACK)
+            yield StackFault(parameter, f"{parameter}.{name}: {what}", fix, ClusterCode.STACK)
         for fault in document_faults({**values, **config}, schema, minor):
             name = str(fault.steps[0])
             if name in values and name not in config:  # the template's own, which its constraints and the cluster judge
-                if fault.code == Code.CLUSTER_NETWORKS and not has_cluster:
+                if fault.code == ClusterCode.NETWORKS and not has_cluster:
                     yield StackFault(_parameter(name), f"{_parameter(name)}: {fault.what}", fault.fix, fault.code)
             elif name not in taken:
                 yield StackFault(parameter, f"{parameter}.{dotted(fault.steps)}: {fault.what}", fault.fix, fault.code)
@@ -294,7 +318,7 @@ def _version(version: object) -> Iterator[StackFault]:
     try:
         list(check_version(version) if isinstance(version, str) and VERSION.fullmatch(version) else ())
     except InvalidValue as error:
-        yield StackFault("rke2_version", f"rke2_version: {version} {error.what}", error.fix, Code.CLUSTER_CONFIG)
+        yield StackFault("rke2_version", f"rke2_version: {version} {error.what}", error.fix, ClusterCode.CONFIG)
 
 
 def _pool_names(listed: Iterable[AgentPool]) -> Iterator[StackFault]:

@@ -30,13 +30,27 @@ from urllib3.exceptions import HTTPError, NameResolutionError, ProtocolError
 from urllib3.exceptions import TimeoutError as NoAnswer
 from urllib3.util import make_headers
 
-from openstack_prep.base.errors import ClusterError, ConfigError
+from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.kubernetes.api import kubeconfig
 from openstack_prep.kubernetes.api.kubeconfig import Access
 from openstack_prep.kubernetes.services import EVERYWHERE
 from openstack_prep.version import __version__
+
+
+class ClusterError(PrepError):
+    """The API server of a Kubernetes cluster refused a request, or did not answer; nothing was changed.
+
+    ``status`` is that of its answer, if there was one.
+    """
+
+    code = "kubernetes.api"
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
 
 # --- proxy ------------------------------------------------------------------------------------
 

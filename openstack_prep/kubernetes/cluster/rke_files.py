@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.base import shell
-from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw
@@ -24,6 +23,7 @@ from openstack_prep.kubernetes.agent_pools import AgentPool, members, pools_in
 from openstack_prep.kubernetes.cilium import Cilium, Member, address_annotation, leaves_services, settings
 from openstack_prep.kubernetes.cluster import rke_parameters, rke_upgrade
 from openstack_prep.kubernetes.cluster.rke_related import RkeFields
+from openstack_prep.kubernetes.codes import ClusterCode
 from openstack_prep.kubernetes.keys.schema import hide_secrets, load_schema, sort_keys
 from openstack_prep.kubernetes.kube_vip import KubeVip
 from openstack_prep.kubernetes.metallb import MetalLB
@@ -267,18 +267,18 @@ def _rows(cluster: RkeFields, outputs: Outputs) -> Iterator[tuple[Any, ...]]:
 def mistakes(cluster: RkeFields, outputs: Outputs | None) -> Iterator[Mistake]:
     """Yield all mistakes in the files; ``outputs`` is None until the stack is complete."""
     found = list(output_mistakes(cluster, outputs) if outputs else _template_mistakes(cluster))
-    yield from _coded(Code.CLUSTER_STACK, found)
+    yield from _coded(ClusterCode.STACK, found)
     usable = outputs if not found else None
     declared, nodes = as_declared(cluster, usable), None
     count = count_nodes(cluster, usable)
     if count is not None:
         pools = pools_in(usable.parameters) if usable else rke_parameters.declared_pools(cluster)
         found = list(unmatched(declared, count - len(members(pools))))
-        yield from _coded(Code.CLUSTER_CONFIG, found)
+        yield from _coded(ClusterCode.CONFIG, found)
         nodes = _nodes(declared, usable) if usable and not found else None
     of = cluster_yml if cluster.distribution == "rke" else rke2
-    yield from _coded(Code.CLUSTER_CONFIG, of.mistakes(declared, nodes))
-    yield from _coded(Code.CLUSTER_STACK, rke_parameters.mistakes(declared))
+    yield from _coded(ClusterCode.CONFIG, of.mistakes(declared, nodes))
+    yield from _coded(ClusterCode.STACK, rke_parameters.mistakes(declared))
     yield from _balancer_mistakes(cluster)
 
 
@@ -287,20 +287,20 @@ def _balancer_mistakes(cluster: RkeFields) -> Iterator[Mistake]:
     addresses = cluster.related.addresses(cluster)
     if cluster.metallb:
         for each in metallb.mistakes(cluster.metallb, addresses, cluster.kubernetes_version):
-            yield replace(each, where=f"metallb.{each.where}", code=Code.CLUSTER_METALLB)
+            yield replace(each, where=f"metallb.{each.where}", code=ClusterCode.METALLB)
     if cluster.kube_vip:
         for each in kube_vip.mistakes(cluster.kube_vip, addresses):
-            yield replace(each, where=f"kube_vip.{each.where}", code=Code.CLUSTER_KUBE_VIP)
+            yield replace(each, where=f"kube_vip.{each.where}", code=ClusterCode.KUBE_VIP)
     both = addon_mistakes(cluster.metallb, cluster.cilium, cluster.kube_vip, addresses)
-    yield from _coded(Code.CLUSTER_BALANCERS, both)
+    yield from _coded(ClusterCode.BALANCERS, both)
     if cluster.cilium:
         found = cilium.mistakes(member(cluster), all_members(cluster), cluster.metallb, addresses)
-        for each in _coded(Code.CLUSTER_CILIUM, found):
+        for each in _coded(ClusterCode.CILIUM, found):
             in_section = each.where not in ("name", "network_plugin")
             yield replace(each, where=f"cilium.{each.where}") if in_section else each
 
 
-def _coded(code: Code, found: Iterable[Mistake]) -> Iterator[Mistake]:
+def _coded(code: ClusterCode, found: Iterable[Mistake]) -> Iterator[Mistake]:
     """Yield mistakes, those without a code of their own with this one."""
     return (replace(each, code=each.code or code) for each in found)
 

@@ -8,7 +8,6 @@ from dataclasses import field as dataclass_field
 from functools import cached_property
 from typing import Any, ClassVar
 
-from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import File
 from openstack_prep.base.key import Key
@@ -18,6 +17,7 @@ from openstack_prep.core.model import Context, FromContext, Resource
 from openstack_prep.core.text import show
 from openstack_prep.kubernetes import networks
 from openstack_prep.kubernetes.cilium import Cilium
+from openstack_prep.kubernetes.codes import ClusterCode
 from openstack_prep.kubernetes.kube_vip import KubeVip
 from openstack_prep.kubernetes.metallb import MetalLB
 from openstack_prep.kubernetes.model import ClusterName, KubernetesCluster
@@ -160,7 +160,7 @@ class RelatedResources(FromContext):
                 what = f"{field} {show(one)} differs from parameter {parameter} {show(other)} of stack/{cluster.stack}"
                 written = f"write {field}: {show(other)}, with --stack as --set {field}={show(other)}"
                 fix = f"remove {field}" if of_spec else written
-                yield cluster.mistake(what, fix, Code.CLUSTER_STACK, field)
+                yield cluster.mistake(what, fix, ClusterCode.STACK, field)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,13 +201,13 @@ def _refuse_shared_names(clusters: Sequence[RkeFields]) -> None:
     if shared:
         fix = "give each cluster its own name, across all projects of the spec"
         what = "another cluster of this spec has the same name"
-        raise SpecError([each.mistake(what, fix, Code.CLUSTER_SHARED, "name") for each in shared])
+        raise SpecError([each.mistake(what, fix, ClusterCode.SHARED, "name") for each in shared])
 
 
 def _shared(cluster: RkeFields, field: str, other: RkeFields) -> Mistake:
     """Return the mistake for a folder or stack of two clusters."""
     what = f"{field} {getattr(cluster, field)} is also used by {other.key}"
-    return cluster.mistake(what, "give each cluster its own", Code.CLUSTER_SHARED, field)
+    return cluster.mistake(what, "give each cluster its own", ClusterCode.SHARED, field)
 
 
 def _with_stack_values(cluster: Any, stacks: Mapping[Key, Stack]) -> Any:

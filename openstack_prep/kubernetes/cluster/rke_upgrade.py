@@ -16,12 +16,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep.base import shell
-from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw, Values, value_at
 from openstack_prep.kubernetes import agent_pools
 from openstack_prep.kubernetes.cluster import rke_parameters
 from openstack_prep.kubernetes.cluster.rke_related import RkeFields
+from openstack_prep.kubernetes.codes import ClusterCode
 from openstack_prep.kubernetes.versions import minor_of
 from openstack_prep.resources.files.marked_files import documents as read_documents
 from openstack_prep.resources.heat.flow import TRUTH
@@ -108,7 +108,7 @@ def mistakes(cluster: RkeFields, live: Raw) -> Iterator[Mistake]:
 
 
 def _mistake(what: str, fix: str) -> Mistake:
-    return Mistake("kubernetes_version", what, fix, code=Code.CLUSTER_VERSION)
+    return Mistake("kubernetes_version", what, fix, code=ClusterCode.VERSION)
 
 
 REPLACING = (

@@ -239,13 +239,6 @@ def _quotas(run: CloudRun, stack: Inputs, total: Need) -> dict[str, QuotaUsage]:
 # Heat shows all properties of all resources, in their events, and metadata and outputs: see heat/flow.py.
 
 
-RKE2 = "rke2_version"
-"""A parameter by which the shipped template of RKE2 is known, and copies of it."""
-TOKENS = {
-    "token": "Heat makes one, and shows it to every reader of the project",
-    "agent_token": "agents join with the token of the servers, and so may read all that etcd has",
-}
-"""Secrets that a cluster of RKE2 does without, and what happens then."""
 MOST = 3
 """Number of places that a warning names."""
 
@@ -267,19 +260,6 @@ def list_shown(stack: Inputs, package: Package, images: Collection[SecretsImage]
             yield (
                 f"parameter {name} reaches {', '.join(places[:MOST])}{more} of the template, "
                 f"which Heat shows to every reader of the project; {fix}"
-            )
-
-
-def list_unset(stack: Inputs) -> Iterator[str]:
-    """Yield a warning per token that a cluster of RKE2 should have."""
-    if not isinstance(stack.package, Package) or RKE2 not in stack.package.parameters:
-        return
-    for name, consequence in TOKENS.items():
-        if name in stack.package.parameters and name not in stack.secrets:
-            file = f"{stack.name}/{name.replace('_', '-')}"
-            yield (
-                f"secret_parameters.{name} is not set: {consequence}; for a new cluster, set {name}: "
-                f"{{generate: {file}}}; for one that exists, see docs/kubernetes.md"
             )
 
 

@@ -79,7 +79,6 @@ class Stack(Inputs, LeavesContent):
             known = self._with_values(context)
             images = known._list_secrets_images(self._comes_after(context), for_apply=False)
         yield from checks.list_shown(known, self.package, images)
-        yield from checks.list_unset(known)
 
     def _with_values(self, context: Context) -> Stack:
         """Return the stack with what other resources of the spec provide for its parameters."""

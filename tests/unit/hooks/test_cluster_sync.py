@@ -9,11 +9,10 @@ import pytest
 import requests_mock
 import yaml
 
-from openstack_prep.base.errors import ClusterError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.hooks.address_pairs import Sync
 from openstack_prep.hooks.cluster_sync import ClusterSync
-from openstack_prep.kubernetes.api import RunningCluster
+from openstack_prep.kubernetes.api import ClusterError, RunningCluster
 from tests.unit.kubernetes.recorded_api import DATA, Recorded, serve
 
 UID = b"874c6c17-8ac6-450e-b55e-67289c70e704"

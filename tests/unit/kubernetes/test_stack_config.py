@@ -52,6 +52,23 @@ def test_what_a_changed_copy_of_the_template_holds(
     assert len(list_warnings(spec)) == 2  # no tokens, as for the shipped template
 
 
+@pytest.mark.parametrize(
+    ("secrets", "names"),
+    [
+        ("", ["token", "agent_token"]),
+        ("token: {generate: t}", ["agent_token"]),
+        ("token: {generate: t}, agent_token: {generate: a}", []),
+    ],
+)
+def test_warnings_of_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secrets: str, names: list[str]) -> None:
+    """Of those that the spec does not set."""
+    monkeypatch.chdir(tmp_path)
+    spec = SPEC.replace("rke2-", "shipped:rke2-")
+    Path("spec.yaml").write_text(f"{spec}    secret_parameters: {{{secrets}}}\n")
+    texts = [each.partition("stack/s: ")[2].split()[0] for each in list_warnings(load_spec("spec.yaml"))]
+    assert [each for each in texts if each.startswith("secret_")] == [f"secret_parameters.{name}" for name in names]
+
+
 TAINTED = {"node-taint": ["CriticalAddonsOnly=true:NoExecute"]}
 NO_EFFECT, EVERY_NODE = "server_taint", "every node"
 

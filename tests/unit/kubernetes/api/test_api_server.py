@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import urllib3
 
-from openstack_prep.base.errors import ClusterError, ConfigError
+from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes import services
-from openstack_prep.kubernetes.api import ApiServer, RunningCluster, api_server
+from openstack_prep.kubernetes.api import ApiServer, ClusterError, RunningCluster, api_server
 from openstack_prep.kubernetes.api.kubeconfig import Access
 from tests.unit.kubernetes.recorded_api import DATA, TOKEN, Recorded, serve
 from tests.unit.texts import Wording
