@@ -43,6 +43,8 @@ class Section(NamedTuple):
     """The section that it follows in plans and reports; default: at the end."""
     in_files: bool = False
     """Whether its resources are files of this machine."""
+    next: str = ""
+    """The command for what apply has written, such as ``ipi --spec {}``, in which the braces stand for the spec."""
     secrets: tuple[str, ...] = ()
     """Fields such as ``external_ips.bgp`` that hold secrets and are left out when only some sections are read."""
 
@@ -98,6 +100,8 @@ class Extension(NamedTuple):
     heading: str = ""
     """Heading of its commands in the list of all; default: its name."""
     sections: tuple[Section, ...] = ()
+    acronyms: tuple[str, ...] = ()
+    """Words of the names of its kinds that are written in capitals, such as ``RKE``."""
     scans: tuple[Scan, ...] = ()
     groups: Mapping[str, str] = {}
     """Help of each group of commands, such as ``rke`` of ``rke check``."""
@@ -129,6 +133,10 @@ class Extension(NamedTuple):
     """What the services of its kinds take along, or leave behind, when a resource of another package's kind is deleted:
     ``module:TABLE`` by that kind, such as ``project``. A table is a tuple of ``CascadeRow``, of
     ``openstack_prep/resources/cascades/row.py``; it counts for the kinds that have one themselves.
+    """
+    clusters: str = ""
+    """How resources are recognised as those of a cluster of its kind: an instance of ``ClusterNaming``, of
+    ``openstack_prep/resources/lists/cluster_naming.py``.
     """
     documents: str = ""
     """The module whose ``DOCUMENTS`` and ``PARTS`` describe what its commands print with --format json."""

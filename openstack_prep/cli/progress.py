@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self, TextIO
 
+from openstack_prep import extensions
 from openstack_prep.base import shell
 from openstack_prep.base.style import PLAIN, Style, first_of, printable
 from openstack_prep.core import text
@@ -113,9 +114,6 @@ def unpacked_text(size: int | None) -> str:
 
 # --- the end of an apply, for a person: what exists now, its addresses, the files written, and the next command ---
 
-ACRONYMS = {"ip": "IP", "rke": "RKE"}
-INSTALL = "-- openshift-install create cluster"
-
 
 def summary(report: Report, spec: Path, style: Style) -> str:
     """Return the lines below the counts; none when nothing was changed, or when something failed."""
@@ -137,7 +135,8 @@ def summary(report: Report, spec: Path, style: Style) -> str:
 
 def _words(kind: str, number: int) -> str:
     """Return "floating IPs" for ``floating_ip``."""
-    words = " ".join(ACRONYMS.get(word, word) for word in kind.split("_"))
+    acronyms = {acronym for extension in extensions.installed() for acronym in extension.acronyms}
+    words = " ".join(word.upper() if word.upper() in acronyms else word for word in kind.split("_"))
     if words.endswith("s"):  # one resource is several of them, such as the rules of a group
         return f"{'set' if number == 1 else 'sets'} of {words}"
     if number == 1:
@@ -162,9 +161,10 @@ def _files(report: Report) -> Iterator[str]:
 
 
 def _next(report: Report, spec: Path) -> Iterator[str]:
-    """Yield the commands that clusters tell themselves, and the one that uses an install-config."""
+    """Yield the commands for what was written: by the section, or as the resource itself says."""
+    commands = {section.name: section.next for section in extensions.sections() if section.next}
     for each in report.changed:
-        if each.step.key.kind == "install_config" and each.step.action is not Action.DELETE:
-            yield f"openstack-prep ipi --spec {shell.quote(str(spec))} {INSTALL}"
+        if each.step.key.kind in commands and each.step.action is not Action.DELETE:
+            yield f"openstack-prep {commands[each.step.key.kind].format(shell.quote(str(spec)))}"
         elif each.observed and "next" in each.observed.outputs:
             yield each.observed.outputs["next"]

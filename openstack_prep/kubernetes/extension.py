@@ -28,6 +28,7 @@ EXTENSION = Extension(
             in_files=True,
         ),
     ),
+    acronyms=("RKE",),
     derive=f"{_HERE}.cluster.rke_cluster:on_networks",
     check=f"{_HERE}.stack_config:list_mistakes",
     checked=("stack",),
@@ -95,6 +96,7 @@ EXTENSION = Extension(
             ),
         },
     },
+    clusters="openstack_prep.resources.lists.cloud_provider_names:NAMING",
     documents=f"{_HERE}.commands.documents",
     codes=_HERE,
 )

@@ -8,21 +8,33 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from openstack_prep.base.errors import Mistake, SpecError
+import tenacity
+
+from openstack_prep.base.errors import Mistake, PlanRefused, SpecError, WaitTimeout, is_transient
 from openstack_prep.base.fields import block
 from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.cloud_run import only_one
+from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.openshift.installer import METADATA, find_file
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.lists import installer_names as naming
+from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.cluster_naming import foreign_tags
+from openstack_prep.resources.lists.neutron_records import PortRecord, list_records
+from openstack_prep.resources.network.port import of_another
+
+PAUSE = 1.0  # seconds between two polls for a port
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,3 +189,40 @@ def _blocks(given: Sequence[str]) -> tuple[str, ...]:
     if mistakes:
         raise SpecError(mistakes)
     return tuple(dict.fromkeys(found))
+
+
+def wait_for_port(
+    cloud: Cloud, name: str, *, tag: str, seconds: float, stop: threading.Event | None = None
+) -> PortRecord:
+    """Return the port with exactly this name in the connection's own project, as soon as it exists.
+
+    Its tag may be set a moment later, and temporary failures of Neutron are tolerated. Setting ``stop`` ends the
+    waiting. Raises WaitTimeout, PlanRefused if the port has another cluster's tag, NotUnique if two ports have the
+    name, CloudError.
+    """
+
+    def look() -> PortRecord | None:
+        project_id = cloud.project_id
+        with cloud.reading():
+            which: Values = {"project_id": project_id, "name": name, "fields": queries.PORT_FIELDS}
+            listed = list_records(cloud.network, PortRecord, **which)
+        return only_one(listed, f"port {name}")
+
+    stop = stop or threading.Event()
+    started = time.monotonic()
+    port = tenacity.Retrying(
+        retry=tenacity.retry_if_result(lambda found: found is None) | tenacity.retry_if_exception(is_transient),
+        stop=tenacity.stop_any(tenacity.stop_after_delay(seconds), tenacity.stop_when_event_set(stop)),
+        wait=tenacity.wait_fixed(PAUSE),
+        sleep=tenacity.sleep_using_event(stop),
+        retry_error_callback=lambda state: state.outcome and state.outcome.result(),
+    )(look)
+    if port is None:
+        waited = time.monotonic() - started
+        raise WaitTimeout(
+            f"no port {name} in project {cloud.project_id} after {waited:.0f} s; the installer creates it in its "
+            "first minutes; check the infraID, and that the cloud entry is scoped to the cluster's project"
+        )
+    if foreign := foreign_tags(port.tags, tag):
+        raise PlanRefused([of_another(f"port {name}", port.id, foreign)])
+    return port

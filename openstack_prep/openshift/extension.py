@@ -17,6 +17,7 @@ EXTENSION = Extension(
             "An install-config.yaml to write.",
             many=False,
             in_files=True,
+            next="ipi --spec {} -- openshift-install create cluster",
         ),
     ),
     forms=(
@@ -80,6 +81,7 @@ EXTENSION = Extension(
             ),
         },
     },
+    clusters="openstack_prep.resources.lists.installer_names:NAMING",
     documents=f"{_HERE}.commands.documents",
     codes=_HERE,
 )

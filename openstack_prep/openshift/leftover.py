@@ -46,6 +46,7 @@ from openstack_prep.resources.image.glance import ImageRecord
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.cloud_provider_names import CSI, cluster_of, cluster_of_tag, described_cluster
+from openstack_prep.resources.lists.cluster_naming import foreign_tags
 from openstack_prep.resources.lists.installer_names import TAG
 from openstack_prep.resources.lists.load_balancers import (
     LoadBalancerRecord,
@@ -175,7 +176,7 @@ class Owned:
         tag = naming.tag(self.infra_id)
         if tag in record.tags:
             return True
-        return not naming.foreign_tags(record.tags, tag) and self._named(thing, record.name)
+        return not foreign_tags(record.tags, tag) and self._named(thing, record.name)
 
     def _named(self, thing: str, name: str) -> bool:
         if any(name.startswith(f"{other}-") for other in self.others):

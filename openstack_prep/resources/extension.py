@@ -76,6 +76,7 @@ EXTENSION = Extension(
             in_files=True,
         ),
     ),
+    acronyms=("IP",),
     forms=(
         FileForm("a saved plan", "apply --plan {}", find="openstack_prep.resources.file_forms:find_saved_plan"),
         FileForm("a spec of openstack-prep", "validate {}", find="openstack_prep.resources.file_forms:find_spec"),

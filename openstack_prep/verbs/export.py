@@ -25,8 +25,7 @@ from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.cascades.project import ProjectScope, servers, volumes
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, ProjectRecord, foreign_tags
-from openstack_prep.resources.lists import installer_names
-from openstack_prep.resources.lists.cloud_provider_names import cluster_of, cluster_of_tag
+from openstack_prep.resources.lists.cluster_naming import cluster_namings
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
@@ -236,11 +235,7 @@ def _manager_of(found: Observed) -> str:
     """Return which other spec or cluster manages a resource; empty if none is known."""
     if found.managed_by:
         return f"spec {found.managed_by}"
-    tags = getattr(found.record, "tags", None) or ()
-    if installed := [tag for tag in tags if tag.partition("=")[0] == installer_names.TAG]:
-        return f"an OpenShift cluster ({installed[0]})"
-    named = cluster_of(found.record) or next(filter(None, map(cluster_of_tag, tags)), None)
-    return f"Kubernetes cluster {named}" if named else ""
+    return next(filter(None, (each.cluster_of(found.record) for each in cluster_namings())), "")
 
 
 def _refuse_to_adopt(hidden: Sequence[str]) -> None:

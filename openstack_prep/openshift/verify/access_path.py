@@ -19,6 +19,7 @@ from openstack_prep.openshift.installer import to_continue
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.target import VerificationRequest, VerifiedService
 from openstack_prep.resources.lists import installer_names as naming
+from openstack_prep.resources.lists.cluster_naming import foreign_tags
 from openstack_prep.resources.lists.neutron_records import (
     INTERFACES,
     FloatingIPRecord,
@@ -221,7 +222,7 @@ class AccessPath:
         if self.wanted.compact or "worker" in roles or not roles or self._masters_are_routers:
             return False
         tag = naming.tag(self.infra_id)
-        groups = [each for each in self.view.worker_groups or () if not naming.foreign_tags(each.tags, tag)]
+        groups = [each for each in self.view.worker_groups or () if not foreign_tags(each.tags, tag)]
         return bool(groups) or "bootstrap" in roles
 
     @property

@@ -16,6 +16,7 @@ from openstack_prep.openshift.verify.access_path import AccessPath, ProjectView,
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists import installer_names as naming
+from openstack_prep.resources.lists.cluster_naming import foreign_tags
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortForwarding, PortRecord, RouterRecord
 
 NAME, FLOATING_IP, PORT, ROUTER = "name", "floating IP", "port", "router"
@@ -225,7 +226,7 @@ def _superfluous(path: AccessPath) -> str:
 
 def _of_cluster(path: AccessPath, port: PortRecord, tag: str) -> Diagnostic:
     shown = f"{port.name} {', '.join(addresses(port))}"
-    if foreign := naming.foreign_tags(port.tags, tag):
+    if foreign := foreign_tags(port.tags, tag):
         what = f"{shown} carries {', '.join(foreign)} of another cluster"
         return documented(
             code="port.other-cluster",

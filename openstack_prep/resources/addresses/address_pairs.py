@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 from openstack_prep.base import multicast, ranges
 from openstack_prep.base.codes import Code
@@ -30,9 +30,8 @@ from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.port_pairs import Pair, PortShares, Share, recorded_pairs
 from openstack_prep.resources.heat.stacks import ports_in, servers_of, stack_names
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
-from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.installer_names import Role
+from openstack_prep.resources.lists.cluster_naming import cluster_namings
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.port import ports_of
@@ -46,6 +45,7 @@ from openstack_prep.resources.orchestration.existing import Existing
 
 
 WAYS = ("ports", "infra_id", "tag", "stack", "security_group")
+Role = Literal["master", "worker", "bootstrap"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +83,14 @@ class PortChoice(ByProjectUser):
         if self.security_group:
             group = self._group_id(run)
             return None if group is None else [port for port in listed if group in port.security_groups]
-        infra_id = self.infra_id or ""
-        meant = _nodes(listed, infra_id) if infra_id else [port for port in listed if self.tag in port.tags]
-        return [port for port in meant if not self.roles or naming.role(port.name, infra_id) in self.roles]
+        infra_id, namings = self.infra_id or "", cluster_namings()
+        if infra_id:
+            meant = [port for naming in namings for port in naming.nodes_of(listed, infra_id)]
+        else:
+            meant = [port for port in listed if self.tag in port.tags]
+        if not self.roles:
+            return meant
+        return [port for port in meant if any(each.role_of(port, infra_id) in self.roles for each in namings)]
 
     def between_servers(self, run: CloudRun) -> frozenset[str]:
         """Return the ids of the selected stack's own ports that no server of it has, as while Heat replaces one."""
@@ -133,7 +138,7 @@ class PortChoice(ByProjectUser):
             fix = suggest(name, coming, count=3) or self._suggest(run, "port", name, "correct the name")
             yield self.mistake(f"port {name} does not exist in the project", fix, Code.SPEC_UNRESOLVED)
         if not chosen and (self.tag or self.infra_id) and not expected:
-            tag = self.tag or naming.tag(self.infra_id or "")
+            tag = self.tag or next(filter(None, (each.tag_of(self.infra_id or "") for each in cluster_namings())), "")
             which = " or ".join(self.roles) if self.roles else "node"
             yield self.mistake(
                 f"no {which} port in the project has the tag {tag}", "correct the tag, or wait until the ports exist"
@@ -152,13 +157,6 @@ class PortChoice(ByProjectUser):
             else:
                 known = [each for _, each in _security_groups(run, project_id)]
         return suggest(name, filter(None, known), otherwise, count=3)
-
-
-def _nodes(listed: Sequence[PortRecord], infra_id: str) -> list[PortRecord]:
-    """Return the ports of a cluster's nodes; ports on additional networks have no virtual address."""
-    networks = {port.network_id for port in listed if naming.is_virtual(port.name, port.tags, infra_id)}
-    nodes = [port for port in listed if naming.is_node(port.name, port.tags, port.device_owner, infra_id)]
-    return [port for port in nodes if not networks or port.network_id in networks]
 
 
 @query

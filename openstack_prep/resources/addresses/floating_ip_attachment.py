@@ -23,12 +23,12 @@ from openstack_prep.resources.addresses.floating_ip import (
     given_address,
 )
 from openstack_prep.resources.identity.in_project import ByProjectUser
-from openstack_prep.resources.lists.installer_names import foreign_tags
+from openstack_prep.resources.lists.cluster_naming import foreign_tags
 from openstack_prep.resources.lists.neutron_records import INTERFACES, FloatingIPRecord, PortRecord
 from openstack_prep.resources.lists.ownership import attachment_tag, carries, name_of
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import routers_of
-from openstack_prep.resources.network.port import NamedPort, PortOfInstaller, of_another, ports_of
+from openstack_prep.resources.network.port import AwaitedPort, NamedPort, of_another, ports_of
 from openstack_prep.resources.network.reserved_ports import claim_of
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.network.uses import attachment_id
@@ -122,7 +122,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
 
     @property
     def _named_port(self) -> NamedPort:
-        kind = PortOfInstaller if self.tag else NamedPort
+        kind = AwaitedPort if self.tag else NamedPort
         return kind(name=self.port, project=self.project, project_domain=self.project_domain)
 
     # --- existing state -------------------------------------------------------------------

@@ -20,7 +20,7 @@ from openstack_prep.resources.cascades.row import (
     sees_everything,
 )
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.cloud_provider_names import is_rule_of_service
+from openstack_prep.resources.lists.cluster_naming import cluster_namings
 from openstack_prep.resources.lists.neutron_records import (
     AUTOMATIC,
     GroupRecord,
@@ -81,7 +81,8 @@ def _is_elsewhere(deletions: Deletions, raw: Raw) -> bool:
     if raw["security_group_id"] in deletions.going | {raw["remote_group_id"]}:
         return False
     group = deletions.by_id[raw["remote_group_id"]].observed.record_as(GroupRecord)
-    return raw["project_id"] != group.project_id or not is_rule_of_service(RuleRecord.read(raw), group)
+    rule = RuleRecord.read(raw)
+    return raw["project_id"] != group.project_id or not any(each.is_own_rule(rule, group) for each in cluster_namings())
 
 
 def _group_text(run: CloudRun, raw: Raw) -> str:

@@ -26,8 +26,8 @@ from openstack_prep.resources.cascades.row import (
     sees_everything,
     user_name,
 )
-from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.cluster_naming import cluster_namings
 from openstack_prep.resources.lists.nova_records import list_all_server_groups, list_server_groups
 
 if TYPE_CHECKING:
@@ -259,10 +259,9 @@ def _registered_services(run: CloudRun) -> frozenset[str]:
 
 
 def _cleanup(name: str) -> str:
-    """Return how to remove a resource of an OpenShift cluster, which has its own command; empty for others."""
-    infra_id = naming.infra_id_of(name)
-    command = f"openshift-install destroy cluster or openstack-prep cleanup --infra-id {infra_id}"
-    return f"run {command} first" if infra_id else ""
+    """Return how to remove a resource of a cluster that has its own command; empty for others."""
+    command = next(filter(None, (each.removal_of(name) for each in cluster_namings())), "")
+    return f"run {command} first" if command else ""
 
 
 def _unread_services(deletions: Deletions) -> Iterator[Dependent]:

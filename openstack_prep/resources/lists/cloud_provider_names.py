@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from functools import singledispatch
 
+from openstack_prep.resources.lists.cluster_naming import ClusterNaming
 from openstack_prep.resources.lists.load_balancers import LoadBalancerRecord
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, GroupRecord, RuleRecord
 from openstack_prep.resources.lists.volumes import SnapshotRecord, VolumeRecord
@@ -60,18 +61,6 @@ def claim_of(volume: VolumeRecord) -> str:
     """Return the claim (PVC) that a volume was created for, as NAMESPACE/NAME; empty if unknown."""
     found = [volume.metadata.get(f"csi.storage.k8s.io/pvc/{key}") for key in ("namespace", "name")]
     return f"{found[0]}/{found[1]}" if all(found) else ""
-
-
-def is_rule_of_service(rule: RuleRecord, admitted: GroupRecord) -> bool:
-    """Whether the provider has created a rule in the nodes' group that admits the group of a Service.
-
-    Such a rule is of no use without that group, whose name contains the UID of the Service.
-    Source: Kubernetes 1.25 and earlier, staging/src/k8s.io/legacy-cloud-providers/openstack/openstack_loadbalancer.go,
-    createNodeSecurityGroup; later providers give the group to the nodes' ports instead.
-    """
-    is_of_node_port = rule.port_range_min is not None and rule.port_range_min == rule.port_range_max
-    is_as_created = rule.direction == "ingress" and is_of_node_port and not rule.description
-    return is_as_created and cluster_of(admitted) is not None
 
 
 @cluster_of.register
@@ -120,3 +109,24 @@ def _of_volume(volume: VolumeRecord) -> str | None:
 @cluster_of.register
 def _of_snapshot(snapshot: SnapshotRecord) -> str | None:
     return snapshot.metadata.get(CSI) or None
+
+
+class ProviderNaming(ClusterNaming):
+    def cluster_of(self, record: object) -> str:
+        tags = getattr(record, "tags", None) or ()
+        named = cluster_of(record) or next(filter(None, map(cluster_of_tag, tags)), None)
+        return f"Kubernetes cluster {named}" if named else ""
+
+    def is_own_rule(self, rule: RuleRecord, admitted: GroupRecord) -> bool:
+        """Whether the provider has created a rule in the nodes' group that admits the group of a Service.
+
+        Such a rule is of no use without that group, whose name contains the UID of the Service.
+        Source: Kubernetes 1.25 and earlier, staging/src/k8s.io/legacy-cloud-providers/openstack/,
+        openstack_loadbalancer.go, createNodeSecurityGroup; later providers give the group to the nodes' ports instead.
+        """
+        is_of_node_port = rule.port_range_min is not None and rule.port_range_min == rule.port_range_max
+        is_as_created = rule.direction == "ingress" and is_of_node_port and not rule.description
+        return is_as_created and cluster_of(admitted) is not None
+
+
+NAMING = ProviderNaming()

@@ -6,8 +6,11 @@ Source: OpenShift installer docs/source, "What gets created, names and tags".
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal
+
+from openstack_prep.resources.lists.cluster_naming import ClusterNaming
+from openstack_prep.resources.lists.neutron_records import PortRecord
 
 Role = Literal["master", "worker", "bootstrap"]
 
@@ -80,7 +83,26 @@ def infra_ids(tags: Iterable[str]) -> Iterator[str]:
     return (each.partition("=")[2] for each in tags if each.startswith(f"{TAG}="))
 
 
-def foreign_tags(tags: Iterable[str], wanted: str) -> list[str]:
-    """Return the tags that assign a resource to another cluster: the same key, a different value."""
-    key = wanted.partition("=")[0] + "="
-    return [each for each in tags if each.startswith(key) and each != wanted]
+class InstallerNaming(ClusterNaming):
+    def cluster_of(self, record: object) -> str:
+        tags = [each for each in getattr(record, "tags", None) or () if each.partition("=")[0] == TAG]
+        return f"an OpenShift cluster ({tags[0]})" if tags else ""
+
+    def removal_of(self, name: str) -> str:
+        infra_id = infra_id_of(name)
+        return f"openshift-install destroy cluster or openstack-prep cleanup --infra-id {infra_id}" if infra_id else ""
+
+    def tag_of(self, cluster_id: str) -> str:
+        return tag(cluster_id)
+
+    def nodes_of(self, ports: Sequence[PortRecord], cluster_id: str) -> list[PortRecord]:
+        """Return the ports of a cluster's nodes; those on additional networks have no virtual address."""
+        networks = {port.network_id for port in ports if is_virtual(port.name, port.tags, cluster_id)}
+        nodes = [port for port in ports if is_node(port.name, port.tags, port.device_owner, cluster_id)]
+        return [port for port in nodes if not networks or port.network_id in networks]
+
+    def role_of(self, port: PortRecord, cluster_id: str) -> str:
+        return role(port.name, cluster_id) or ""
+
+
+NAMING = InstallerNaming()

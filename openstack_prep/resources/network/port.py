@@ -5,29 +5,19 @@ Source: Networking API v2.0, "Ports".
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-import tenacity
-
-from openstack_prep.base.errors import Mistake, PlanRefused, WaitTimeout, is_transient
-from openstack_prep.base.raw import Values
+from openstack_prep.base.errors import Mistake
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.model import Observed
 from openstack_prep.core.resource import BareReference, Undeclarable
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.installer_names import foreign_tags
-from openstack_prep.resources.lists.neutron_records import AddressHolder, PortRecord, list_records
+from openstack_prep.resources.lists.neutron_records import AddressHolder, PortRecord
 
-if TYPE_CHECKING:
-    from openstack_prep.cloud.connection import Cloud
-
-PAUSE = 1.0  # seconds between two polls for a port
 OWNER = "openstack-prep:reserved"
 """The device_owner of a port that reserves an address; "network:" and "compute:" have a meaning in Neutron."""
 
@@ -69,45 +59,8 @@ class NamedPort(InProject, BareReference):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PortOfInstaller(NamedPort, Undeclarable):
-    """A port that the OpenShift installer creates: no spec can declare it."""
-
-
-def wait_for_port(
-    cloud: Cloud, name: str, *, tag: str, seconds: float, stop: threading.Event | None = None
-) -> PortRecord:
-    """Return the port with exactly this name in the connection's own project, as soon as it exists.
-
-    Its tag may be set a moment later, and temporary failures of Neutron are tolerated. Setting ``stop`` ends the
-    waiting. Raises WaitTimeout, PlanRefused if the port has another cluster's tag, NotUnique if two ports have the
-    name, CloudError.
-    """
-
-    def look() -> PortRecord | None:
-        project_id = cloud.project_id
-        with cloud.reading():
-            which: Values = {"project_id": project_id, "name": name, "fields": queries.PORT_FIELDS}
-            listed = list_records(cloud.network, PortRecord, **which)
-        return only_one(listed, f"port {name}")
-
-    stop = stop or threading.Event()
-    started = time.monotonic()
-    port = tenacity.Retrying(
-        retry=tenacity.retry_if_result(lambda found: found is None) | tenacity.retry_if_exception(is_transient),
-        stop=tenacity.stop_any(tenacity.stop_after_delay(seconds), tenacity.stop_when_event_set(stop)),
-        wait=tenacity.wait_fixed(PAUSE),
-        sleep=tenacity.sleep_using_event(stop),
-        retry_error_callback=lambda state: state.outcome and state.outcome.result(),
-    )(look)
-    if port is None:
-        waited = time.monotonic() - started
-        raise WaitTimeout(
-            f"no port {name} in project {cloud.project_id} after {waited:.0f} s; the installer creates it in its "
-            "first minutes; check the infraID, and that the cloud entry is scoped to the cluster's project"
-        )
-    if foreign := foreign_tags(port.tags, tag):
-        raise PlanRefused([of_another(f"port {name}", port.id, foreign)])
-    return port
+class AwaitedPort(NamedPort, Undeclarable):
+    """A port that an installer creates: no spec can declare it."""
 
 
 def of_another(where: str, port_id: str, foreign: Sequence[str]) -> Mistake:

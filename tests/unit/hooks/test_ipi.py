@@ -21,7 +21,7 @@ from openstack_prep.core.plan import Report
 from openstack_prep.hooks import InstallOptions, Outcome, installation, ipi, start_over
 from openstack_prep.hooks.ipi import CommandLine
 from openstack_prep.hooks.pre_ipi import NotReady, checked
-from openstack_prep.resources.network import port as ports
+from openstack_prep.openshift import cluster as openshift_cluster
 from openstack_prep.spec import load_spec
 from tests.unit.conftest import ENDPOINTS, failure, port_row, sent
 from tests.unit.hooks.test_cleanup import NOVA, Lists, there
@@ -53,7 +53,7 @@ def folder(clouds_yaml: Path, services: requests_mock.Mocker, there: Lists, monk
     there |= {name: [] for name in there}
     monkeypatch.setattr(installation, "PAUSE", 0.01)
     monkeypatch.setattr(installation, "AGAIN", 0.01)
-    monkeypatch.setattr(ports, "PAUSE", 0.01)
+    monkeypatch.setattr(openshift_cluster, "PAUSE", 0.01)
     made = clouds_yaml.parent / "ocp"
     made.mkdir()
     (made / "install-config.yaml").write_text(CONFIG)

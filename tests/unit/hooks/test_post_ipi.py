@@ -11,7 +11,7 @@ from openstack_prep.base.errors import NotUnique, PlanRefused, SpecError, WaitTi
 from openstack_prep.cli.main import main
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks import post_ipi
-from openstack_prep.resources.network import port as ports
+from openstack_prep.openshift import cluster as openshift_cluster
 from tests.unit.conftest import ENDPOINTS, connection, failure, port_row, sent
 from tests.unit.texts import Wording, contains, expect_error
 
@@ -23,7 +23,7 @@ TAG = f"openshiftClusterID={ID}"
 @pytest.fixture
 def neutron(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> list[list[dict[str, Any]]]:
     """What each list of ports answers, the last one again and again."""
-    monkeypatch.setattr(ports, "PAUSE", 0.01)
+    monkeypatch.setattr(openshift_cluster, "PAUSE", 0.01)
     own = [{"subnet_id": "s1", "ip_address": "10.0.0.7"}]
     answers: list[list[dict[str, Any]]] = [[port_row(id="p1", name=f"{ID}-ingress-port", fixed_ips=own)]]
     ip = {"id": "f1", "floating_ip_address": "192.0.2.5", "description": "", "port_id": None, "revision_number": 1}

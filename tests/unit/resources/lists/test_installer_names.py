@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.resources.lists import installer_names as names
+from openstack_prep.resources.lists.cluster_naming import foreign_tags
 
 ID = "dev-x7k2p"
 
@@ -76,7 +77,7 @@ def test_infra_ids(text: str, good: bool) -> None:
 
 def test_tags_of_other_clusters() -> None:
     tags = ["openshiftClusterID=other-aaaaa", names.tag(ID), "openshiftClusterID2=x"]
-    assert names.foreign_tags(tags, names.tag(ID)) == ["openshiftClusterID=other-aaaaa"]
+    assert foreign_tags(tags, names.tag(ID)) == ["openshiftClusterID=other-aaaaa"]
 
 
 @pytest.mark.parametrize(

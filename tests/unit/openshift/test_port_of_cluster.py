@@ -6,8 +6,8 @@ import requests_mock
 from openstack_prep.base.errors import CloudError, NotAllowed
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.service import RETRIES
-from openstack_prep.resources.network import port as ports
-from openstack_prep.resources.network.port import wait_for_port
+from openstack_prep.openshift import cluster
+from openstack_prep.openshift.cluster import wait_for_port
 from tests.unit.conftest import ENDPOINTS, connection, failure, port_row
 from tests.unit.texts import Wording
 
@@ -18,7 +18,7 @@ NAME, TAG = "dev-x7k2p-ingress-port", "openshiftClusterID=dev-x7k2p"
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keystoneauth1.session.time.sleep", lambda seconds: None)
-    monkeypatch.setattr(ports, "PAUSE", 0.001)
+    monkeypatch.setattr(cluster, "PAUSE", 0.001)
 
 
 def test_a_neutron_that_is_away_is_waited_for(services: requests_mock.Mocker) -> None:
