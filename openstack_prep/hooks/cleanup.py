@@ -18,13 +18,13 @@ from openstack_prep.base.errors import Mistake, NotAllowed, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
+from openstack_prep.clusters import cloud_provider_names as provider
 from openstack_prep.core import executor, planner
 from openstack_prep.core.model import Action, Key, OwnershipTag, Step
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.folder import Folder
 from openstack_prep.openshift.leftover import LISTED, ClusterRecord, Leftover, Owned, infra_ids, listed, of_kind
-from openstack_prep.resources.lists import cloud_provider_names as provider
 from openstack_prep.resources.lists.load_balancers import LoadBalancerRecord
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, NetworkRecord
 from openstack_prep.resources.lists.ownership import name_of

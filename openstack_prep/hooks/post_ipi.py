@@ -9,11 +9,11 @@ from pathlib import Path
 from openstack_prep.base.errors import CloudError, Mistake, SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
+from openstack_prep.clusters.installer_names import TAG, tag
 from openstack_prep.core.plan import Report
 from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.cluster import ClusterAddresses, Metadata, wait_for_port
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
-from openstack_prep.resources.lists.installer_names import TAG, tag
 from openstack_prep.resources.lists.nova_records import list_servers
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api

@@ -9,6 +9,7 @@ from pathlib import Path
 from openstack_prep.base import shell
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cloud.connection import Cloud, connect
+from openstack_prep.clusters import installer_names as naming
 from openstack_prep.hooks.cleanup import remaining
 from openstack_prep.openshift.folder import Folder, clouds_file
 from openstack_prep.openshift.installer import (
@@ -20,7 +21,6 @@ from openstack_prep.openshift.installer import (
     written,
 )
 from openstack_prep.openshift.leftover import Leftover
-from openstack_prep.resources.lists import installer_names as naming
 
 INFRASTRUCTURE_FAILED = 4
 """Exit code after which the installer cannot continue: it has deleted the data of its Cluster API.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.clusters import installer_names as naming
 from openstack_prep.openshift.cluster import Metadata, wait_for_port
-from openstack_prep.resources.lists import installer_names as naming
 
 Which = Literal["ingress-port", "api-port"]
 NAMES = {"ingress-port": naming.ingress_port, "api-port": naming.api_port}

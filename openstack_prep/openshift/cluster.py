@@ -24,11 +24,11 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import only_one
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.clusters import installer_names as naming
 from openstack_prep.core.model import Resource
 from openstack_prep.openshift.installer import METADATA, find_file
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
-from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.cluster_naming import foreign_tags
 from openstack_prep.resources.lists.neutron_records import PortRecord, list_records

@@ -18,7 +18,7 @@ from openstack_prep.base import shell
 from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import MIB, read_text
 from openstack_prep.base.raw import Raw
-from openstack_prep.resources.lists.installer_names import is_infra_id
+from openstack_prep.clusters.installer_names import is_infra_id
 
 # --- trace ------------------------------------------------------------------------------------
 

@@ -36,6 +36,9 @@ from openstack_prep.base.errors import (
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.clusters import installer_names as naming
+from openstack_prep.clusters.cloud_provider_names import CSI, cluster_of, cluster_of_tag, described_cluster
+from openstack_prep.clusters.installer_names import TAG
 from openstack_prep.core.deletion_loss import Deletion, Finding, LossEffect
 from openstack_prep.core.model import ATTACHED, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.resource import Undeclarable
@@ -43,11 +46,8 @@ from openstack_prep.core.run import query
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.image import glance
 from openstack_prep.resources.image.glance import ImageRecord
-from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.cloud_provider_names import CSI, cluster_of, cluster_of_tag, described_cluster
 from openstack_prep.resources.lists.cluster_naming import foreign_tags
-from openstack_prep.resources.lists.installer_names import TAG
 from openstack_prep.resources.lists.load_balancers import (
     LoadBalancerRecord,
     MemberRecord,

@@ -19,7 +19,7 @@ from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
 from tests.functional.conftest import Prep
 from tests.functional.test_verify import float_ip
-from tests.unit.resources.lists.test_cloud_provider_names import made
+from tests.unit.clusters.test_cloud_provider_names import made
 
 DEV, DEV2 = "dev-x7k2p", "dev-x7k2p-web-q9m4t"
 """The name of the second begins with the infraID of the first."""

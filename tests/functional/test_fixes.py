@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.resources.lists import installer_names as naming
+from openstack_prep.clusters import installer_names as naming
 from tests import standin
 from tests.devcloud.tenant import Tenant
 from tests.functional import warm

@@ -14,11 +14,11 @@ from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import first_of
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.clusters import installer_names as naming
 from openstack_prep.neutron.rules import Traffic, admission
 from openstack_prep.openshift.installer import to_continue
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.target import VerificationRequest, VerifiedService
-from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists.cluster_naming import foreign_tags
 from openstack_prep.resources.lists.neutron_records import (
     INTERFACES,

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
+from openstack_prep.clusters import installer_names as naming
 from openstack_prep.neutron.rules import (
     WHY,
     Admission,
@@ -26,7 +27,6 @@ from openstack_prep.neutron.rules import (
 from openstack_prep.openshift.verify.access_path import AccessPath, addresses, some
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.reports.codes import documented
-from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists.neutron_records import GroupRecord, PortRecord
 
 PAIRS, GROUPS, MACHINES, BOOTSTRAP = "address pairs", "security groups", "machines", "bootstrap"

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
+from openstack_prep.clusters import installer_names as naming
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.access_path import AccessPath, ProjectView, addresses, some
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.reports.codes import documented
-from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists.cluster_naming import foreign_tags
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortForwarding, PortRecord, RouterRecord
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Literal, TypedDict
 
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.clusters import installer_names as naming
 from openstack_prep.neutron.rules import Block
 from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.cluster import Metadata, find_metadata
 from openstack_prep.openshift.install_config import InstallConfigValues
-from openstack_prep.resources.lists import installer_names as naming
 
 ROUTES = ("console-openshift-console", "oauth-openshift")
 """First labels below ``apps`` that are looked up: a person needs both to reach the console."""

@@ -20,6 +20,7 @@ from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.ranges import Ip, Range
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.clusters import installer_names as naming
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.pictures.topology.elements import (
     Cluster,
@@ -35,7 +36,6 @@ from openstack_prep.pictures.topology.elements import (
     in_order,
     joined,
 )
-from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists.neutron_records import (
     INTERFACES,
     FloatingIPRecord,

@@ -11,6 +11,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.entries import ADMINISTRATOR, MEMBER
 from openstack_prep.cloud.no_cloud import NoCloud
+from openstack_prep.clusters import installer_names as naming
 from openstack_prep.core.executor import JOBS
 from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.pictures.topology.elements import (
@@ -30,7 +31,6 @@ from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.network import declared_port, network, router, subnet
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec

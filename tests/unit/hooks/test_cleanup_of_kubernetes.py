@@ -16,9 +16,9 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks import cleanup
 from openstack_prep.hooks.cleanup import plan_cleanup
 from openstack_prep.openshift import leftover
+from tests.unit.clusters.test_cloud_provider_names import CSI, made
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, failure, port_row, sent, token
 from tests.unit.hooks.test_cleanup import CINDER, ID, NEUTRON, Lists, floating, there
-from tests.unit.resources.lists.test_cloud_provider_names import CSI, made
 
 __all__ = ["there"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
+from openstack_prep.clusters import installer_names as naming
 from openstack_prep.neutron.rules import WHY, networks_around, runs_ovn
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import listed
-from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord
 
 _VIRTUAL = re.compile(r"(.*)-(?:api|ingress)-port")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.resources.lists.cloud_provider_names import CSI, claim_of, cluster_of, cluster_of_tag
+from openstack_prep.clusters.cloud_provider_names import CSI, claim_of, cluster_of, cluster_of_tag
 from tests.unit.openshift.test_leftover_owner import record
 
 CLUSTERS = [

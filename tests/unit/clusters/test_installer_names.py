@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.resources.lists import installer_names as names
+from openstack_prep.clusters import installer_names as names
 from openstack_prep.resources.lists.cluster_naming import foreign_tags
 
 ID = "dev-x7k2p"
