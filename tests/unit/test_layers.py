@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -51,6 +52,30 @@ def test_the_way_to_the_cloud_alone_knows_the_sdk() -> None:
     allowed = {f"cloud/{name}.py" for name in ("connection", "login", "service", "translation")}
     users = {name_of(path) for path in MODULES if {name.split(".")[0] for name in imports_of(path)} & sdk}
     assert users <= allowed
+
+
+FOUNDATION = ("base", "core", "cloud", "spec", "resources", "verbs", "cli")
+PRODUCT = re.compile(r"openshift|kube|(?<![a-z])rke|metallb|cilium|ocp|rhcos", re.IGNORECASE)
+PUBLIC = {"rhcos", "Rhcos", "FROM_RHCOS", "openstack_prep.download.rhcos", "kubeconfig"}
+"""Fields of images and of env_file that are named after a product, and what reads the first: public names stay."""
+
+
+def names_in(tree: ast.AST) -> Iterator[str]:
+    """Yield what a module defines and uses, by name."""
+    for node in ast.walk(tree):
+        for field in ("id", "attr", "arg", "name", "module"):
+            if isinstance(name := getattr(node, field, None), str):
+                yield name
+
+
+def test_the_foundation_names_no_product() -> None:
+    """setup.cfg has what it must not import; texts may name products, as examples and sources."""
+    modules = [path for path in MODULES if room(path) in FOUNDATION]
+    found = {
+        name_of(path): {each for each in names_in(ast.parse(path.read_text())) if PRODUCT.search(each)}
+        for path in modules
+    }
+    assert {path: names - PUBLIC for path, names in found.items() if names - PUBLIC} == {}
 
 
 def loaded_by(script: str, names: Sequence[str]) -> list[str]:
