@@ -31,7 +31,7 @@ def is_refused(saved: SavedPlan) -> bool:
     try:
         approval.take(saved)
     except PlanRefused as error:
-        return [each.code for each in error.mistakes] == [Code.PLAN_UNAPPROVED]
+        return [(each.where, each.code) for each in error.mistakes if each.fix] == [("my.plan", Code.PLAN_UNAPPROVED)]
     return False
 
 

@@ -59,6 +59,7 @@ def test_a_login_that_fails(
     services.post(TOKENS, **answer)
     made = prep.plan(*applied)
     assert (before.refusals, [each.code for each in made.refusals]) == ((), codes)
+    assert [str(key) for each in made.refusals for key in each.keys] == ["application_credential/a"] * len(codes)
     assert len(made.warnings) - len(before.warnings) == warnings
 
 
