@@ -28,6 +28,7 @@ from openstack_prep.core.model import Action, Key, Observed, Resource, Step
 from openstack_prep.core.plan import Plan, unresolved_keys
 from openstack_prep.core.resource import (
     BareReference,
+    Checks,
     ListsAlternatives,
     OnePerSpec,
     Undeclarable,
@@ -141,7 +142,8 @@ def examine(
         observed = observe(run, [*resources, *outside.values()], jobs=jobs)
     except NotUnique as error:
         raise PlanRefused([Mistake("cloud", str(error), code=error.code)]) from error
-    checks = in_parallel(lambda resource: list(resource.check(run, observed.get(resource.key))), resources, jobs=jobs)
+    checking = [resource for resource in resources if supports(resource, Checks)]
+    checks = in_parallel(lambda resource: list(resource.check(run, observed.get(resource.key))), checking, jobs=jobs)
     names = labels((*declared, *outside))
     mistakes = [
         Mistake.about(

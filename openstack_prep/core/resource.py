@@ -84,11 +84,6 @@ class Resource(Generic[S]):
         def name(self) -> str: ...
 
     @property
-    def needs_cloud(self) -> bool:
-        """Whether anything of the resource is in a cloud; a spec of which nothing is needs no login."""
-        return True
-
-    @property
     def scope(self) -> tuple[str, ...]:
         """Where the name is unique, from the outside in; empty for resources of the whole cloud."""
         return ()
@@ -140,14 +135,6 @@ class Resource(Generic[S]):
     def find_one(self, run: S) -> Observed | None:
         """Return the existing counterpart of this resource alone, as ``find`` would; None if it is missing."""
         raise NotImplementedError(self.kind)
-
-    def check(self, run: S, observed: Observed | None) -> Iterable[Mistake]:
-        """Yield what would go wrong, as far as reading shows it; each mistake refuses the plan.
-
-        It is called once per plan to apply, after ``find``, in parallel with the checks of others. May read the cloud;
-        a CloudError ends the plan. Problems of the resource are yielded, not raised.
-        """
-        return ()
 
     # --- changing -------------------------------------------------------------------------
 
@@ -257,6 +244,25 @@ class ListsMistakes(Protocol):
         It is called before a plan to apply reads the cloud, and by validate; the mistakes of all resources end the run
         together. May read the context and files. Raises like ``resolve``.
         """
+
+
+class Checks(Protocol):
+    """A kind with rules that need the cloud."""
+
+    def check(self, run: Any, observed: Observed | None) -> Iterable[Mistake]:
+        """Yield what would go wrong, as far as reading shows it; each mistake refuses the plan.
+
+        It is called once per plan to apply, after ``find``, in parallel with the checks of others. May read the cloud;
+        a CloudError ends the plan. Problems of the resource are yielded, not raised.
+        """
+
+
+class MayNeedNoCloud(Protocol):
+    """A kind of which some resources have nothing in a cloud."""
+
+    @property
+    def needs_cloud(self) -> bool:
+        """Whether anything of the resource is in a cloud; a spec of which nothing is needs no login."""
 
 
 class CarriesTag(Protocol):
@@ -491,6 +497,10 @@ def _has(kind: Any, protocol: Any) -> bool:
 
 def can_have_twins(resource: Resource) -> bool:
     return supports(resource, MayHaveTwins) and resource.can_have_twins
+
+
+def needs_cloud(resource: Resource) -> bool:
+    return not supports(resource, MayNeedNoCloud) or resource.needs_cloud
 
 
 def resolve(resource: Resource, context: Context) -> Sequence[Resource]:

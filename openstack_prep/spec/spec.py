@@ -18,6 +18,7 @@ from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.model import Resource
+from openstack_prep.core.resource import needs_cloud
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import completion
 from openstack_prep.spec.completion import Declaration
@@ -82,7 +83,7 @@ class Spec:
     @property
     def needs_cloud(self) -> bool:
         """Whether anything of the spec is in a cloud; an entry that it names for its work is one, too."""
-        return bool(self.clouds.admin or self.clouds.tenant) or any(each.needs_cloud for each in self.resources)
+        return bool(self.clouds.admin or self.clouds.tenant) or any(map(needs_cloud, self.resources))
 
     @property
     def chosen(self) -> tuple[Resource, ...]:

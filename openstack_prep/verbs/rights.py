@@ -20,7 +20,7 @@ from openstack_prep.cloud.cloud_run import BY_PASSWORD, DECLARE_USER, NO_TRUSTS,
 from openstack_prep.cloud.entries import ADMINISTRATOR
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
-from openstack_prep.core.resource import ListsUnchecked, supports
+from openstack_prep.core.resource import ListsUnchecked, needs_cloud, supports
 from openstack_prep.core.twin import Twin
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.spec.sections import Clouds
@@ -155,7 +155,7 @@ POLICIES = "policies of this cloud, which may differ from the defaults"
 
 def not_checked(cloud: Cloud, plan: Plan, run: CloudRun) -> Iterator[str]:
     """Yield what the steps of a plan need and no plan knows: values that only services judge, and policies."""
-    pending = [each for each in plan.pending if each.resource.needs_cloud]
+    pending = [each for each in plan.pending if needs_cloud(each.resource)]
     for step in pending:
         is_new = step.action in (Action.CREATE, Action.REPLACE)
         concerned = not isinstance(step.resource, Twin) and (is_new or step.action in (Action.UPDATE, Action.ADOPT))
@@ -184,7 +184,7 @@ def _restricted(cloud: Cloud, right: str) -> str | None:
 
 def _is_of_project(step: Step) -> bool:
     resource = step.resource
-    return isinstance(resource, InProject) and resource.needs_cloud and step.key.kind not in OF_USER
+    return isinstance(resource, InProject) and needs_cloud(resource) and step.key.kind not in OF_USER
 
 
 def _needed(step: Step) -> Iterator[tuple[str, str]]:
