@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import json
 import logging
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
@@ -301,3 +302,33 @@ def _has_color(wanted: str, terminal: bool) -> bool:
         return False
     forced = os.environ.get("CLICOLOR_FORCE", "") not in ("", "0")
     return forced or (terminal and os.environ.get("TERM") != "dumb")
+
+
+# --- a line on the terminal while the cloud is read, erased afterwards ---------------------
+
+ERASE = "\r\x1b[K"
+
+
+@contextlib.contextmanager
+def reading(options: argparse.Namespace) -> Iterator[None]:
+    """Show a line on a terminal's stderr until the end of the block, or until something is logged."""
+    if options.debug or QUIET.get() or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield
+        return
+    handlers = logging.getLogger("openstack_prep").handlers
+
+    def erase(record: logging.LogRecord | None = None) -> bool:
+        sys.stderr.write(ERASE)
+        sys.stderr.flush()
+        return True
+
+    for each in handlers:
+        each.addFilter(erase)
+    sys.stderr.write("reading the cloud ...")
+    sys.stderr.flush()
+    try:
+        yield
+    finally:
+        for each in handlers:
+            each.removeFilter(erase)
+        erase()

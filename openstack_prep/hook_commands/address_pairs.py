@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.given_file import MIB, STDIN, name_of, read_text, unreadable
-from openstack_prep.cli.output import print_event, print_result, style_of, warn
-from openstack_prep.cli.reading import reading
+from openstack_prep.cli.output import print_event, print_result, reading, style_of, warn
 from openstack_prep.cli.running import exit_immediately, run_plan
 from openstack_prep.cli.spec import read_of
 from openstack_prep.cloud.connection import connect

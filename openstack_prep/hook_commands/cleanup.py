@@ -8,8 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from openstack_prep.base.style import visible
-from openstack_prep.cli.output import print_result, style_of, warn
-from openstack_prep.cli.reading import reading
+from openstack_prep.cli.output import print_result, reading, style_of, warn
 from openstack_prep.cli.running import answer, confirm_plan, run_plan
 from openstack_prep.cloud.connection import Cloud, connect
 from openstack_prep.hooks.cleanup import plan_cleanup

@@ -16,8 +16,7 @@ from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
 from openstack_prep.cli.of_spec import variable_words
-from openstack_prep.cli.output import print_result, warn
-from openstack_prep.cli.reading import reading
+from openstack_prep.cli.output import print_result, reading, warn
 from openstack_prep.cli.running import carry_out, code_of, confirm_plan, execute, open_spec, print_warnings
 from openstack_prep.cli.spec import read_of
 from openstack_prep.cloud.connection import connect

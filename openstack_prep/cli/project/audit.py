@@ -6,8 +6,7 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING
 
-from openstack_prep.cli.output import judge_reports, print_result, report, warn, write_html
-from openstack_prep.cli.reading import reading
+from openstack_prep.cli.output import judge_reports, print_result, reading, report, warn, write_html
 from openstack_prep.cli.running import open_spec
 from openstack_prep.pictures.topology import sources
 from openstack_prep.reports.findings import of_drift

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from openstack_prep.base.style import visible
-from openstack_prep.cli.reading import reading
+from openstack_prep.cli.output import reading
 from openstack_prep.cli.running import carry_out, open_spec
 from openstack_prep.resources.credentials.application_credential import RotatedKeepingOld
 from openstack_prep.verbs import rotation

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from openstack_prep.cli.output import print_result
-from openstack_prep.cli.reading import reading
+from openstack_prep.cli.output import print_result, reading
 from openstack_prep.cli.running import connect_chosen
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.verbs.export import export, refuse_unknown_kinds

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.key import Key
 from openstack_prep.base.style import visible
-from openstack_prep.cli.reading import reading
+from openstack_prep.cli.output import reading
 from openstack_prep.cli.running import open_spec
 from openstack_prep.cli.spec import read_spec
 from openstack_prep.cloud.no_cloud import NoCloud

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.private_file import create_private
 from openstack_prep.base.raw import Values
-from openstack_prep.cli.output import error_data, explained, print_result, warn
+from openstack_prep.cli.output import error_data, explained, print_result, reading, warn
 from openstack_prep.cli.project.validate import check
-from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import connect_chosen
 from openstack_prep.cli.spec import read_spec
 from openstack_prep.cloud.connection import Cloud, opened

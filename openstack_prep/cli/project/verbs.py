@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.key import labels
-from openstack_prep.cli.output import judge_reports, print_result, say, style_of, warn, write_html
-from openstack_prep.cli.reading import reading
+from openstack_prep.cli.output import judge_reports, print_result, reading, say, style_of, warn, write_html
 from openstack_prep.cli.running import carry_out, confirm_plan, name_holder, open_spec, print_warnings, run_plan
 from openstack_prep.cli.spec import no_garbage
 from openstack_prep.core import text

@@ -12,8 +12,7 @@ from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
-from openstack_prep.cli.output import print_result, style_of
-from openstack_prep.cli.reading import reading
+from openstack_prep.cli.output import print_result, reading, style_of
 from openstack_prep.cli.running import open_spec, run_plan
 from openstack_prep.cli.spec import no_garbage
 from openstack_prep.cloud.connection import Cloud, connect

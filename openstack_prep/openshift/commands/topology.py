@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.style import visible
-from openstack_prep.cli.output import print_result
-from openstack_prep.cli.reading import reading
+from openstack_prep.cli.output import print_result, reading
 from openstack_prep.cli.running import open_spec
 from openstack_prep.cli.spec import read_spec
 from openstack_prep.cloud.connection import connect

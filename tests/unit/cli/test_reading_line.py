@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from openstack_prep.cli.reading import ERASE, reading
+from openstack_prep.cli.output import ERASE, reading
 
 OPTIONS = argparse.Namespace(debug=False)
 LINE = "reading the cloud ..."

@@ -6,8 +6,7 @@ import argparse
 
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_spec import add_spec
-from openstack_prep.cli.output import print_result
-from openstack_prep.cli.reading import reading
+from openstack_prep.cli.output import print_result, reading
 from openstack_prep.cli.running import open_spec
 from openstack_prep.cli.shapes import BOOLEAN, INTEGER, TEXT, document, json_object, list_of
 from openstack_prep.verbs.opening import open_run
