@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from graphlib import TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -174,3 +176,30 @@ def test_no_field_hides_a_name_of_its_annotation() -> None:
         if isinstance(node, ast.ClassDef) and (names := hidden_names(node))
     }
     assert hidden == {}
+
+
+ARROWS = re.compile(r"^```mermaid\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def test_the_drawing_of_imports_has_all_of_them() -> None:
+    """An import leads along the arrows of docs/design.md, of which none leads back."""
+    (drawn,) = ARROWS.findall((ROOT.parent / "docs/design.md").read_text())
+    arrows = [line.split(" --> ") for line in drawn.splitlines()[1:]]
+    edges = {(one.strip(), other) for line in arrows for one, other in pairwise(line)}
+    graph = TopologicalSorter({each: {to for start, to in edges if start == each} for each, _ in edges})
+    below: dict[str, set[str]] = {}
+    for layer in graph.static_order():  # raises CycleError
+        direct = {to for start, to in edges if start == layer}
+        below[layer] = direct.union(*(below[each] for each in direct))
+    for path in MODULES:
+        layers = {name.split(".")[1] for name in imports_of(path) if name.startswith("openstack_prep.")} & below.keys()
+        assert layers - {room(path)} <= below.get(room(path), set()), path
+
+
+WAY = re.compile(r"`([\w/]+\.py):(\w+)`")
+
+
+def test_the_ways_of_the_design_exist() -> None:
+    for file, function in WAY.findall((ROOT.parent / "docs/design.md").read_text()):
+        texts = [path.read_text() for path in MODULES if f"/{path.relative_to(ROOT)}".endswith(f"/{file}")]
+        assert any(f"def {function}(" in text for text in texts), file
