@@ -23,6 +23,7 @@ from openstack_prep.core.model import (
     Resource,
 )
 from openstack_prep.core.resource import (
+    Checks,
     HasImplied,
     MayHaveTwins,
     Provides,
@@ -34,6 +35,7 @@ from openstack_prep.core.resource import (
     followed_keys,
     is_replaced_by,
     kind_supports,
+    needs_cloud,
     provided_keys,
     resolve,
     scan_kind,
@@ -89,7 +91,6 @@ def test_a_kind_that_asks_for_nothing() -> None:
     for found in (
         plain.references(),
         plain.needs(),
-        plain.check(None, None),
         followed_keys(plain),
         scan_kind(Plain, None, None),
         check_delete(plain, None, SEEN, frozenset()),
@@ -97,7 +98,7 @@ def test_a_kind_that_asks_for_nothing() -> None:
         assert tuple(found) == ()
     assert (plain.key, plain.scope) == (Key("plain", "a"), ())
     assert (resolve(plain, context), tuple(provided_keys(plain))) == ((plain,), (plain.key,))
-    assert can_have_twins(plain) is False
+    assert (can_have_twins(plain), supports(plain, Checks), needs_cloud(plain)) == (False, False, True)
     assert cloud_ids(plain, SEEN) == deleted_ids(plain, SEEN) == {"1", "2"}
     assert [is_replaced_by(plain, Change(each, 1, 2)) for each in ("size", "name")] == [True, False]
 
