@@ -135,7 +135,7 @@ class Extension(NamedTuple):
     ``openstack_prep/resources/cascades/row.py``; it counts for the kinds that have one themselves.
     """
     clusters: str = ""
-    """How resources are recognised as those of a cluster of its kind: an instance of ``ClusterNaming``, of
+    """How resources are recognised as those of a cluster of its kind: a class derived from ``ClusterNaming``, of
     ``openstack_prep/resources/lists/cluster_naming.py``.
     """
     documents: str = ""

@@ -165,6 +165,7 @@ def _next(report: Report, spec: Path) -> Iterator[str]:
     commands = {section.name: section.next for section in extensions.sections() if section.next}
     for each in report.changed:
         if each.step.key.kind in commands and each.step.action is not Action.DELETE:
-            yield f"openstack-prep {commands[each.step.key.kind].format(shell.quote(str(spec)))}"
+            command = commands[each.step.key.kind].format(shell.quote(str(spec)))
+            yield f"openstack-prep {command}"
         elif each.observed and "next" in each.observed.outputs:
             yield each.observed.outputs["next"]

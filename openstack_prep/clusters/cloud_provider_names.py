@@ -127,6 +127,3 @@ class ProviderNaming(ClusterNaming):
         is_of_node_port = rule.port_range_min is not None and rule.port_range_min == rule.port_range_max
         is_as_created = rule.direction == "ingress" and is_of_node_port and not rule.description
         return is_as_created and cluster_of(admitted) is not None
-
-
-NAMING = ProviderNaming()

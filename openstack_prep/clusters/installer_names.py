@@ -103,6 +103,3 @@ class InstallerNaming(ClusterNaming):
 
     def role_of(self, port: PortRecord, cluster_id: str) -> str:
         return role(port.name, cluster_id) or ""
-
-
-NAMING = InstallerNaming()

@@ -96,7 +96,7 @@ EXTENSION = Extension(
             ),
         },
     },
-    clusters="openstack_prep.clusters.cloud_provider_names:NAMING",
+    clusters="openstack_prep.clusters.cloud_provider_names:ProviderNaming",
     documents=f"{_HERE}.commands.documents",
     codes=_HERE,
 )

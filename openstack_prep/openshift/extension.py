@@ -81,7 +81,7 @@ EXTENSION = Extension(
             ),
         },
     },
-    clusters="openstack_prep.clusters.installer_names:NAMING",
+    clusters="openstack_prep.clusters.installer_names:InstallerNaming",
     documents=f"{_HERE}.commands.documents",
     codes=_HERE,
 )

@@ -12,7 +12,7 @@ from openstack_prep.resources.lists.neutron_records import GroupRecord, PortReco
 class ClusterNaming:
     """The names and tags that programs give to the resources of one kind of cluster; the base knows none.
 
-    ``Extension.clusters`` leads to an instance.
+    ``Extension.clusters`` leads to a class derived from it.
     """
 
     def cluster_of(self, record: object) -> str:
@@ -43,7 +43,7 @@ class ClusterNaming:
 @cache
 def cluster_namings() -> tuple[ClusterNaming, ...]:
     """Return those of all extensions; raises ExtensionError."""
-    return tuple(extensions.load(each.clusters) for each in extensions.installed() if each.clusters)
+    return tuple(extensions.load(each.clusters)() for each in extensions.installed() if each.clusters)
 
 
 def foreign_tags(tags: Sequence[str], wanted: str) -> list[str]:
