@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from tests.devcloud import cloud
 from tests.devcloud.clouds_file import ADMIN
-from tests.devcloud.layout import DEFAULT_BASE, HIGHEST_BASE, DevcloudError, Layout, default_root
+from tests.devcloud.layout import DEFAULT_BASE, HIGHEST_BASE, DevcloudError, Layout, default_root, with_octavia
 from tests.devcloud.progress import say
 
 EXAMPLES = """\
@@ -40,6 +40,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         help=f"Keystone listens on N+5000 and so on; 0 to {HIGHEST_BASE} (default: {DEFAULT_BASE})",
     )
     parser.add_argument("--packets", action="store_true", help="with up and reset: a cloud that carries traffic")
+    parser.add_argument("--octavia", action="store_true", help="the same, with load balancers (Octavia, by OVN)")
     parser.add_argument("--fresh", action="store_true", help="with up: forget all state first")
     parser.add_argument("--purge", action="store_true", help="with down: delete the state")
     options = parser.parse_args(arguments)
@@ -51,8 +52,11 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.packets:
+    if options.packets or options.octavia:
         os.environ["OPENSTACK_PREP_DEVCLOUD_PACKETS"] = "1"
+    if options.octavia and not with_octavia():  # which services there are is decided as modules load
+        os.environ["OPENSTACK_PREP_DEVCLOUD_OCTAVIA"] = "1"
+        os.execv(sys.executable, sys.orig_argv)
     layout = Layout(options.port_base, default_root())
     match options.command:
         case "up":

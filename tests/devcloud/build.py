@@ -17,7 +17,7 @@ from tests.devcloud import processes
 from tests.devcloud.config import swift
 from tests.devcloud.config.ini import database
 from tests.devcloud.fill import fill_identity
-from tests.devcloud.layout import HOST, PASSWORD, REGION, DevcloudError, Layout, with_designate
+from tests.devcloud.layout import HOST, PASSWORD, REGION, DevcloudError, Layout, with_designate, with_octavia
 
 
 class Builder:
@@ -35,6 +35,7 @@ class Builder:
             self._nova, self._keystone, self._neutron, self._cinder,
             self._heat, self._glance, self._placement, self._swift,
             *((self._designate,) if with_designate() else ()),
+            *((self._octavia,) if with_octavia() else ()),
         )  # fmt: skip
         with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
             futures = [pool.submit(job) for job in jobs]
@@ -165,6 +166,10 @@ class Builder:
     def _designate(self) -> None:
         self._manage("designate.cmd.manage", [self._config("designate/designate.conf"), "database", "sync"])
         self._write_ahead("designate")
+
+    def _octavia(self) -> None:
+        self._manage("tests.devcloud.server.octavia_schema", [database(self.layout, "octavia")])
+        self._write_ahead("octavia")
 
     def _swift(self) -> None:
         commands: list[list[str]] = []

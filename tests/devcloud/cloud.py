@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.devcloud import clouds_file, config, data_plane, faults, processes, programs, state, venv
 from tests.devcloud.build import Builder
 from tests.devcloud.fill import fill_cloud, warm_up
-from tests.devcloud.layout import HOSTED, SERVICES, DevcloudError, Layout, ovn_root, with_designate, with_packets
+from tests.devcloud.layout import HOSTED, SERVICES, DevcloudError, Layout, ovn_root, with_octavia, with_packets
 from tests.devcloud.progress import say, timed
 
 
@@ -68,6 +68,8 @@ def _carry_traffic(layout: Layout) -> None:
 
 def _check_ovn() -> None:
     root = ovn_root()
+    if with_octavia() and not root:
+        raise DevcloudError("Octavia's provider here is OVN: add --packets, or name OVN's programs")
     for program in ("usr/sbin/ovsdb-server", "usr/bin/ovn-northd", "usr/bin/ovn-trace") if root else ():
         if not (Path(root) / program).exists():
             raise DevcloudError(
@@ -162,8 +164,8 @@ def _ensure_venv(layout: Layout) -> None:
     with _locked(layout.root / "venv.lock"):
         if not venv.is_current(layout.venv):
             _install(layout)
-        if with_designate() and not venv.has_designate(layout.venv):
-            venv.add_designate(layout.venv)
+        for service in (each for each in venv.MORE if each in SERVICES and not venv.has(layout.venv, each)):
+            venv.add(layout.venv, service)
 
 
 def _install(layout: Layout) -> None:

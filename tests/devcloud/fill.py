@@ -16,9 +16,12 @@ SERVICE_USERS = (
     "cinder",
     "heat",
     "swift",
-    *(("designate",) if "designate" in SERVICES else ()),
+    *(name for name in ("designate", "octavia") if name in SERVICES),
 )
-ROLES = ("swiftoperator", "ResellerAdmin", "heat_stack_user", "heat_stack_owner")  # beside bootstrap's
+ROLES = (  # beside bootstrap's
+    *("swiftoperator", "ResellerAdmin", "heat_stack_user", "heat_stack_owner"),
+    *(("load-balancer_member", "load-balancer_observer") if "octavia" in SERVICES else ()),
+)
 CATALOGUE = (  # process, name of the service, type, path of its endpoints
     ("glance", "glance", "image", ""),
     ("placement", "placement", "placement", ""),
@@ -28,6 +31,7 @@ CATALOGUE = (  # process, name of the service, type, path of its endpoints
     ("cinder", "cinderv3", "volumev3", "/v3/%(project_id)s"),
     ("heat", "heat", "orchestration", "/v1/%(project_id)s"),
     ("designate", "designate", "dns", ""),
+    ("octavia", "octavia", "load-balancer", ""),
     ("swift-proxy", "swift", "object-store", "/v1/AUTH_%(project_id)s"),
 )
 FLAVORS = {"m1.small": (1, 2048, 20), "m1.medium": (2, 4096, 40), "m1.large": (4, 8192, 80)}

@@ -23,6 +23,7 @@ OFFSETS = {  # the projects' usual port numbers, added to the base
     "cinder": 8776,
     "heat": 8004,
     "designate": 9001,
+    "octavia": 9876,
     "swift-proxy": 8080,
     "swift-account": 6202,
     "swift-container": 6201,
@@ -36,12 +37,18 @@ def with_designate() -> bool:
     return os.environ.get("OPENSTACK_PREP_DEVCLOUD_DESIGNATE") == "1"
 
 
-SERVICES = tuple(name for name in OFFSETS if name != "designate" or with_designate())
+def with_octavia() -> bool:
+    """Whether the cloud has Octavia, which needs OVN."""
+    return os.environ.get("OPENSTACK_PREP_DEVCLOUD_OCTAVIA") == "1"
+
+
+_LEFT_OUT = {name for name, there in (("designate", with_designate()), ("octavia", with_octavia())) if not there}
+SERVICES = tuple(name for name in OFFSETS if name not in _LEFT_OUT)
 SWIFT = tuple(name for name in SERVICES if name.startswith("swift-"))
 HOSTED = tuple(name for name in SERVICES if name not in SWIFT)  # those that server/host.py runs
 
 FIRST_EPHEMERAL_PORT = 32768  # the kernel hands out ports from here on to whoever asks
-HIGHEST_BASE = FIRST_EPHEMERAL_PORT - 1 - max(OFFSETS.values())
+HIGHEST_BASE = FIRST_EPHEMERAL_PORT - 1 - max(OFFSETS[name] for name in SERVICES)
 
 
 class DevcloudError(Exception):

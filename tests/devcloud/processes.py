@@ -27,7 +27,10 @@ END_SERVICE, START_SERVICE = signal.SIGUSR1, signal.SIGUSR2  # orders to the hos
 _children: list[subprocess.Popen[bytes]] = []  # kept, because Python complains of forgotten ones
 
 # Services are started in this order: the slowest first.
-START_ORDER = ("nova", "neutron", "cinder", "heat", "keystone", "glance", "placement", "designate", *SWIFT)
+START_ORDER = ("nova", "neutron", "cinder", "heat", "keystone", "glance", "placement", "designate", "octavia", *SWIFT)
+
+NEEDS = {"nova": ("keystone", "placement"), "octavia": ("keystone", "neutron")}
+"""What has to answer before a service's workers start."""
 
 
 def environment(layout: Layout) -> dict[str, str]:
@@ -51,7 +54,7 @@ def command(layout: Layout, service: str) -> list[str]:
     return [
         str(layout.venv / "bin/python"), "-m", f"tests.devcloud.server.{module}",
         service, str(layout.home), str(layout.port(service)),
-        *([str(layout.port("keystone")), str(layout.port("placement"))] if service == "nova" else []),
+        *(str(layout.port(each)) for each in NEEDS.get(service, ())),
     ]  # fmt: skip
 
 

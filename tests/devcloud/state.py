@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 
 from tests.devcloud import config, venv
-from tests.devcloud.layout import OFFSETS, DevcloudError, Layout, ovn_root, with_designate, with_packets
+from tests.devcloud.layout import OFFSETS, DevcloudError, Layout, ovn_root, with_designate, with_octavia, with_packets
 
 HERE = Path(__file__).parent
 BUILDERS = (
@@ -19,6 +19,7 @@ BUILDERS = (
     "build.py",
     "fill.py",
     "server/neutron_schema.py",
+    "server/octavia_schema.py",
     "server/ovn.py",
     "server/manage.py",
     "server/sqlite_tuning.py",
@@ -41,7 +42,7 @@ PARTS = (
 
 def stamp(layout: Layout) -> str:
     """What a state has been built from and where; built from anything else, it will not do."""
-    choices = (ovn_root(), with_designate(), with_packets())
+    choices = (ovn_root(), with_designate(), with_packets(), with_octavia())
     digest = hashlib.sha256("\0".join(map(str, (venv.stamp(), layout.home, *choices))).encode())
     for pattern in BUILDERS:
         for path in sorted(HERE.glob(pattern)):

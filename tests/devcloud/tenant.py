@@ -6,16 +6,17 @@ import secrets
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.devcloud import clouds_file
-from tests.devcloud.layout import Layout
+from tests.devcloud.layout import Layout, with_octavia
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
 
-ROLES = ("member", "swiftoperator")
+ROLES = ("member", "swiftoperator", *(("load-balancer_member",) if with_octavia() else ()))
 CLOUD = "devcloud-tenant"
 GONE_SECONDS = 60
 
@@ -75,6 +76,9 @@ def empty(connection: Connection) -> None:
     project = connection.current_project_id
     heat, nova, cinder = connection.orchestration, connection.compute, connection.block_storage
     _delete(heat.stacks, heat.delete_stack)
+    if with_octavia():
+        octavia: Any = connection.load_balancer
+        _delete(octavia.load_balancers, partial(octavia.delete_load_balancer, cascade=True))
     _delete(nova.servers, nova.delete_server)
     _delete(nova.server_groups, nova.delete_server_group)
     _delete(nova.keypairs, nova.delete_keypair)

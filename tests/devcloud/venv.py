@@ -16,8 +16,8 @@ from tests.devcloud.progress import say
 HERE = Path(__file__).parent
 REQUIREMENTS = HERE / "requirements.in"
 CONSTRAINTS = HERE / "constraints.txt"
-DESIGNATE = HERE / "requirements-designate.in"
-"""What is added for clouds with Designate; what it needs itself is there already, and so constrained."""
+MORE = {name: HERE / f"requirements-{name}.in" for name in ("designate", "octavia")}
+"""What is added for clouds with these services; what else they need is there already, and so constrained."""
 
 # An entry point is the one way in which ML2 finds its drivers.
 ENTRY_POINTS = """\
@@ -41,16 +41,16 @@ def is_current(venv: Path) -> bool:
     return _reads(venv / "devcloud-stamp", stamp()) and os.access(venv / "bin/python", os.X_OK)
 
 
-def has_designate(venv: Path) -> bool:
-    """Whether Designate was added to the environment."""
-    return _reads(venv / "devcloud-designate", DESIGNATE.read_text())
+def has(venv: Path, service: str) -> bool:
+    """Whether one of those services was added to the environment."""
+    return _reads(venv / f"devcloud-{service}", MORE[service].read_text())
 
 
-def add_designate(venv: Path) -> None:
-    """Add Designate to the environment, which clouds may use meanwhile: it changes no other package."""
-    pip = ("-m", "pip", "install", "--disable-pip-version-check", "-r", DESIGNATE, "-c", CONSTRAINTS)
-    _run(venv.with_name("install.log"), [venv / "bin/python", *pip], "Designate")
-    (venv / "devcloud-designate").write_text(DESIGNATE.read_text())
+def add(venv: Path, service: str) -> None:
+    """Add a service to the environment, which clouds may use meanwhile: it changes no other package."""
+    pip = ("-m", "pip", "install", "--disable-pip-version-check", "-r", MORE[service], "-c", CONSTRAINTS)
+    _run(venv.with_name("install.log"), [venv / "bin/python", *pip], service)
+    (venv / f"devcloud-{service}").write_text(MORE[service].read_text())
 
 
 def _reads(path: Path, text: str) -> bool:

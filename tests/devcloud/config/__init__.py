@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.devcloud.config import compute, dns, identity, network, orchestration, storage, swift
+from tests.devcloud.config import balancing, compute, dns, identity, network, orchestration, storage, swift
 from tests.devcloud.config.ini import Config, render
-from tests.devcloud.layout import Layout, with_designate
+from tests.devcloud.layout import Layout, with_designate, with_octavia
 
 DATA_DIRECTORIES = (
     "keystone",
@@ -19,6 +19,7 @@ DATA_DIRECTORIES = (
     "cinder",
     "heat",
     "designate",
+    "octavia",
     "swift/d1",
     "rings",
 )
@@ -36,6 +37,7 @@ def configs(layout: Layout) -> dict[Path, Config]:
         etc / "cinder/cinder.conf": storage.cinder(layout),
         etc / "heat/heat.conf": orchestration.heat(layout),
         **({etc / "designate/designate.conf": dns.designate(layout)} if with_designate() else {}),
+        **({etc / "octavia/octavia.conf": balancing.octavia(layout)} if with_octavia() else {}),
         etc / "swift/proxy.conf": swift.proxy(layout),
         **{etc / f"swift/{kind}.conf": swift.storage_node(layout, kind) for kind in swift.RINGS},
         layout.data / "rings/swift.conf": swift.shared(),

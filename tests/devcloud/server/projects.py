@@ -59,6 +59,12 @@ PRELOAD = {
         "designate.producer.service",
         "designate.worker.service",
     ),
+    "octavia": (
+        "octavia.api.root_controller",
+        "octavia.api.drivers.driver_agent.driver_listener",
+        "ovn_octavia_provider.agent",
+        "ovn_octavia_provider.driver",
+    ),
 }
 
 _kept = []  # workers live as long as the process
@@ -66,7 +72,7 @@ _kept = []  # workers live as long as the process
 
 def preload(name):
     """Import what the project will need, into the process that will be forked."""
-    if name in ("neutron", "heat", "designate"):
+    if name in ("neutron", "heat", "designate", "octavia"):
         _use_threads()
     elif name in ("nova", "cinder"):
         importlib.import_module(f"{name}.monkey_patch").patch(backend="threading")
@@ -301,6 +307,42 @@ def _publish_to_itself(central):
         central.storage.update_pool(everything, DesignateAdapter.parse("YAML", fields, pool))
 
 
+def _octavia(etc, needs):
+    """API and driver agent, whose processes are threads here, and OVN's provider in both."""
+    import socketserver
+
+    from octavia.api import app
+    from octavia.api.drivers.driver_agent import driver_listener
+    from octavia.common import service
+    from octavia_lib.api.drivers import driver_lib
+    from oslo_config import cfg
+    from ovn_octavia_provider import agent
+
+    from tests.devcloud.server import sqlite_tuning
+
+    class Server(socketserver.ThreadingUnixStreamServer):
+        daemon_threads = True
+
+    driver_listener.ForkingUDSServer = Server
+    sqlite_tuning.tune_octavia()
+    service.prepare_service(["octavia", "--config-file", f"{etc}/octavia.conf"])
+    service.prepare_service = lambda argv: None  # the application would do it again
+    sockets = cfg.CONF.driver_agent
+    # the provider asks for no other place than the library's
+    driver_lib.DriverLibrary.__init__.__defaults__ = (
+        sockets.status_socket_path,
+        sockets.stats_socket_path,
+        sockets.get_socket_path,
+    )
+    _await_ports(needs)  # Neutron's process has OVN's databases
+    never = threading.Event()
+    for listen in (driver_listener.status_listener, driver_listener.stats_listener, driver_listener.get_listener):
+        threading.Thread(target=listen, args=(never,), daemon=True).start()
+    built = app.setup_app()
+    threading.Thread(target=agent.OvnProviderAgent, args=(never,), daemon=True).start()
+    return built
+
+
 PROJECTS = {
     "keystone": _keystone,
     "glance": _glance,
@@ -310,4 +352,5 @@ PROJECTS = {
     "cinder": _cinder,
     "heat": _heat,
     "designate": _designate,
+    "octavia": _octavia,
 }
