@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.devcloud.layout import HIGHEST_BASE, OFFSETS, DevcloudError, Layout, default_root
+from tests.devcloud.layout import HIGHEST_BASE, OFFSETS, SERVICES, DevcloudError, Layout, default_root
 
 
 def test_ports_are_the_usual_ones_above_the_base() -> None:
@@ -14,7 +14,7 @@ def test_ports_are_the_usual_ones_above_the_base() -> None:
 
 
 def test_ports_stay_below_the_ephemeral_ones() -> None:
-    assert max(Layout(HIGHEST_BASE).port(service) for service in OFFSETS) == 32767
+    assert max(Layout(HIGHEST_BASE).port(service) for service in SERVICES) == 32767
     with pytest.raises(DevcloudError, match="between 0 and 23071"):
         Layout(HIGHEST_BASE + 1)
 
