@@ -2,8 +2,11 @@
 
 For the version there are the Plans of the system-upgrade-controller, and refusals of versions that do not fit.
 
-Sources: RKE2's documentation, "Automated Upgrades"; rancher/system-upgrade-controller,
-pkg/apis/upgrade.cattle.io/v1/types.go (PlanSpec, DrainSpec); Kubernetes' "Version Skew Policy": a kubelet must not be
+Sources: RKE2's documentation, "Automated Upgrades"; rancher/system-upgrade-controller 0.12 and later,
+pkg/apis/upgrade.cattle.io/v1/types.go (PlanSpec, DrainSpec), pkg/upgrade/job/job.go (a job without a deadline of its
+own has 15 minutes, in which it also waits); rancher/rke2-upgrade ed2e59b, scripts/upgrade.sh (prepare waits for nodes
+with the label of masters, which K3s no longer sets since 729403345, and which are the ones that wait for those with
+etcd alone; so the Plans wait by kubectl, which the image has); Kubernetes' "Version Skew Policy": a kubelet must not be
 newer than kube-apiserver, and kube-apiserver is upgraded by one minor version at a time; rancher/rke2-docs 0267b20,
 advanced.md, "Node Labels and Taints": both keys count when a node registers, and kubectl changes them later.
 The namespace system-upgrade needs no labels from here: with profile cis, which forbids privileged pods elsewhere, the
@@ -67,7 +70,7 @@ def _plan(cluster: RkeFields, name: str, nodes: list[Raw], before: Sequence[Raw]
         "cordon": True,
     }
     if before:
-        spec["prepare"] = {"image": image, "args": ["prepare", before[-1]["metadata"]["name"]]}
+        spec |= {"prepare": {"image": image, **_wait_for(before[-1]["spec"])}, "jobActiveDeadlineSecs": 0}
     if name == "agents":
         spec["drain"] = {"force": True, "skipWaitForDeleteTimeout": 60}
     metadata = {"name": f"rke2-{name}", "namespace": "system-upgrade"}
@@ -77,6 +80,16 @@ def _plan(cluster: RkeFields, name: str, nodes: list[Raw], before: Sequence[Raw]
         "metadata": metadata,
         "spec": spec | {"upgrade": {"image": image}},
     }
+
+
+def _wait_for(earlier: Raw) -> Raw:
+    """Return the command that waits until the nodes of an earlier Plan run its version."""
+    signs = {"In": "=", "NotIn": "!="}
+    nodes = [f"{each['key']}{signs[each['operator']]}true" for each in earlier["nodeSelector"]["matchExpressions"]]
+    version = re.sub(r"-rc\d+", "", earlier["version"])  # a kubelet does not show it
+    is_met = f"--for=jsonpath={{.status.nodeInfo.kubeletVersion}}={version}"
+    # a negative time is a week
+    return {"command": ["kubectl"], "args": ["wait", "nodes", f"--selector={','.join(nodes)}", is_met, "--timeout=-1s"]}
 
 
 def _is(label: str) -> Raw:
@@ -120,9 +133,9 @@ REPLACING = (
     "config_drive",
     "zones",
 )
+"""Parameters whose change replaces agents (Heat 27, engine/resources/openstack/nova/server.py)."""
 POOL = ("image", "name")
 """The same of a pool."""
-"""Parameters whose change replaces agents (Heat 27, engine/resources/openstack/nova/server.py)."""
 
 
 def _new_agents(cluster: RkeFields, live: Raw) -> Iterator[str]:

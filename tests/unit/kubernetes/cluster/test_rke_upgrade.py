@@ -129,7 +129,13 @@ def test_plans_wait_for_one_another() -> None:
     assert {each["spec"]["version"] for each in plans} == {"v1.36.1+rke2r1"}
     servers, agents = (each["spec"] for each in plans)
     assert "prepare" not in servers
-    assert agents["prepare"] == {"image": "rancher/rke2-upgrade", "args": ["prepare", "rke2-servers"]}
+    assert agents["prepare"]["image"] == "rancher/rke2-upgrade"
+    assert agents["prepare"]["command"] == ["kubectl"]
+    assert agents["prepare"]["args"][2:4] == [
+        "--selector=node-role.kubernetes.io/control-plane=true",
+        "--for=jsonpath={.status.nodeInfo.kubeletVersion}=v1.36.1+rke2r1",
+    ]
+    assert [each.get("jobActiveDeadlineSecs") for each in (servers, agents)] == [None, 0]
     operators = [[each["operator"] for each in spec["nodeSelector"]["matchExpressions"]] for spec in (servers, agents)]
     assert operators == [["In"], ["NotIn", "NotIn"]]
 
@@ -141,9 +147,11 @@ def test_nodes_with_etcd_alone_come_first() -> None:
         NodeGroup(nodes="3-", roles=("worker",)),
     )
     registry = Registry(url="r.example", is_default=True)
-    plans = documents(cluster("v1.36.1+rke2r1", roles=roles, private_registries=(registry,)))
+    plans = documents(cluster("v1.36.1-rc2+rke2r1", roles=roles, private_registries=(registry,)))
     assert [each["metadata"]["name"] for each in plans] == ["rke2-etcd", "rke2-servers", "rke2-agents"]
-    assert [each["spec"]["prepare"]["args"][1] for each in plans[1:]] == ["rke2-etcd", "rke2-servers"]
+    selector, condition = plans[1]["spec"]["prepare"]["args"][2:4]
+    assert selector == "--selector=node-role.kubernetes.io/etcd=true,node-role.kubernetes.io/control-plane!=true"
+    assert condition.endswith("=v1.36.1+rke2r1")
     assert plans[0]["spec"]["upgrade"]["image"] == "r.example/rancher/rke2-upgrade"
 
 
