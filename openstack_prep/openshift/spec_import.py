@@ -47,6 +47,8 @@ VARIABLES = "proxies.yaml"
 DEFAULTS = {"architecture": "amd64", "hyperthreading": "Enabled", "kind": "InstallConfig", "credentialsmode": ""}
 """What the installer takes for a field that the file does not have, by the field's name in lowercase letters."""
 IGNORED = ("metadata.creationtimestamp",)
+POOL = "controlplane.name", "master"
+"""The name of the pool of control plane machines, of which the installer makes those of machines; and a spec's."""
 EMPTY: tuple[object, ...] = (None, "", [], {})
 
 
@@ -225,6 +227,9 @@ def _left_out(given: InstallConfigValues, release: str) -> Iterator[Mistake]:
     reported = {_key(each.where) for each in ignored}
     for where, value in _leaves(given.data, ""):
         key = _key(where)
+        if key == POOL[0] and value != POOL[1]:
+            what = f"a spec names these machines {POOL[1]}"
+            yield Mistake(given.place_of(where), what, "add the name to the rendered file")
         if _is_expressed(key) or value == DEFAULTS.get(key.rpartition(".")[2]) or key in IGNORED:
             continue
         if not any(key == each or key.startswith(f"{each}.") for each in reported):

@@ -141,6 +141,7 @@ def test_a_url_with_a_login_or_query_is_a_variable(
     ("release", "change", "where"),
     [
         ("4.18", {"controlPlane": {"name": "master", "hyperthreading": "Disabled"}}, "controlPlane.hyperthreading"),
+        ("4.18", {"controlPlane": {"name": "control-plane"}}, "controlPlane.name"),
         ("4.18", {"compute": [{"name": "worker", "architecture": "arm64"}]}, "compute[0].architecture"),
         ("4.21", {"credentialsMode": "Passthrough"}, "credentialsMode"),
         ("4.18", {"metadata": {"name": "ocp", "labels": {"a": "b"}}}, "metadata.labels.a"),
