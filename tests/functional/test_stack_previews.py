@@ -91,7 +91,8 @@ def test_what_a_plan_says_is_what_heat_does(lab: Lab, tmp_path: Path, images: tu
 )
 def test_a_template_is_judged_before_its_project_exists(prep: Prep, tmp_path: Path, main: str, names: str) -> None:
     (tmp_path / "main.yaml").write_text(main)
-    (tmp_path / "inner.yaml").write_text("heat_template_version: wallaby\nresources: {a: {type: OS::No::Such}}")
+    inner = "{a: {type: OS::No::Such}, b: {type: OS::Sahara::Cluster}}"  # Heat keeps the second one for old stacks
+    (tmp_path / "inner.yaml").write_text(f"heat_template_version: wallaby\nresources: {inner}")
     name = f"previews-{secrets.token_hex(3)}"
     spec = {"name": name, "project": {"name": name}, "stacks": [{"name": name, "template": "main.yaml"}]}
     prep.write(spec)
