@@ -195,8 +195,6 @@ def kubeconfig_hint(path: str = FILE) -> str:
 
 
 DUAL_STACK = ("calico", "aci")
-NODE_SIZE = "node-cidr-mask-size"
-"""The flag for the size of each node's part, which has one form per IP version as well."""
 
 
 class _Setting(NamedTuple):
@@ -269,9 +267,11 @@ def _per_version(data: Raw, found: dict[_Setting, list[Net]]) -> Iterator[Fault]
         services = dict(zip(pods, services.values(), strict=False))
     listed = data.get("nodes")
     machines = listed if isinstance(listed, list) else []
-    flags = value_at(data, "services.kube-controller.extra_args") or {}
-    own_size = isinstance(flags, Mapping) and any(str(each).startswith(NODE_SIZE) for each in flags)
-    count = None if own_size else len(machines)
+    given = value_at(data, "services.kube-controller.extra_args")
+    flags = {str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else {}
+    for name, what, fix in networks.node_size_findings(found[PODS], flags):
+        yield Fault(("services", "kube-controller", "extra_args", name), what, fix)
+    count = None if any(each.startswith(networks.NODE_SIZE) for each in flags) else len(machines)
     taken = [Taken(f"nodes[{index}]", address) for index, address in _addresses(machines)]
     for version in [each for each in pods if each in services]:
         of_version = dns if dns and ipaddress.ip_address(dns).version == version else None

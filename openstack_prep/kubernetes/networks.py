@@ -1,8 +1,11 @@
 """Networks of pods and Services: allocation without overlaps, and checks.
 
-Sources: kube-controller-manager (node-cidr-mask-size is 24 or 64; a cluster's network has at most 16 bits more),
-kube-apiserver (service-cluster-ip-range has at most 20 bits before 1.34, where DisableAllocatorDualWrite became true;
-larger ones are refused for all releases), the defaults of RKE2 and RKE.
+Sources: Kubernetes 1.36, kube-controller-manager (node-cidr-mask-size is 24 or 64; a cluster's network has at most 16
+bits more; app/core.go, setNodeCIDRMaskSizes; pkg/controller/nodeipam, node_ipam_controller.go and
+ipam/cidrset/cidr_set.go), kube-apiserver (app/options/validation.go: service-cluster-ip-range has at most 20 bits
+before 1.34, where DisableAllocatorDualWrite became true; since then IPv6 has at most 64, by
+pkg/registry/core/service/ipallocator/ipallocator.go; pkg/controlplane: at least 8 addresses), the defaults of RKE2 and
+RKE.
 """
 
 from __future__ import annotations
@@ -17,10 +20,11 @@ from typing import Annotated, TypeAlias
 from annotated_types import Ge, Le
 
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.fields import Cidr, Strict
+from openstack_prep.base.fields import GO_BOOLEANS, Cidr, Strict
 from openstack_prep.base.ranges import Net, Range
 from openstack_prep.kubernetes.codes import ClusterCode
 from openstack_prep.kubernetes.model import KubernetesCluster
+from openstack_prep.kubernetes.versions import minor_of
 
 DEFAULT_RANGES = ("10.42.0.0/15", "10.44.0.0/14", "10.48.0.0/12", "10.64.0.0/10")
 """10.42.0.0 to 10.127.255.255: the first cluster gets the default networks of RKE2 and RKE."""
@@ -29,7 +33,13 @@ PREFIXES = {4: (16, 16), 6: (56, 112)}
 NODE_PREFIX = {4: 24, 6: 64}
 MOST_NODE_BITS = 16
 MOST_SERVICE_BITS = 20
+LARGE_SERVICES_SINCE = 34
+"""N of the Kubernetes 1.N since which networks of Services may be larger; those of IPv6 have at most 64 bits."""
 LEAST_SERVICE_BITS = 4
+LEAST_BITS_WITH_DNS = 3
+"""With an address of the DNS below the tenth, the network has only Kubernetes' own least size."""
+NODE_SIZE = "node-cidr-mask-size"
+"""The flag for the prefix length of each node's part of the network of pods; -ipv4 and -ipv6 follow for one version."""
 SPECIAL = {
     "0.0.0.0/8": "unspecified",
     "127.0.0.0/8": "loopback",
@@ -223,7 +233,7 @@ def _check_cluster(cluster: KubernetesCluster, nodes: int | None) -> Iterator[Fi
         yield from _check_pods(each, nodes) if nodes is not None else ()
     for each in services:
         yield from _check_special("service_cidr", each)
-        yield from _check_size(each)
+        yield from _check_size(each, cluster)
     if services and cluster.cluster_dns:
         yield from _check_dns(services, cluster.cluster_dns)
     if pods and services and [each.version for each in pods] != [each.version for each in services]:
@@ -251,15 +261,44 @@ def _check_pods(pods: Net, nodes: int) -> Iterator[Finding]:
         yield "cluster_cidr", f"{pods} is too large", fix
 
 
-def _check_size(services: Net) -> Iterator[Finding]:
+def _check_size(services: Net, cluster: KubernetesCluster) -> Iterator[Finding]:
     bits = services.max_prefixlen - services.prefixlen
-    if bits > MOST_SERVICE_BITS:
-        largest = services.max_prefixlen - MOST_SERVICE_BITS
-        fix = f"choose a /{largest} or smaller: kube-apiserver supports no larger one before 1.34"
-        yield "service_cidr", f"{services} is too large", fix
-    elif bits < LEAST_SERVICE_BITS:
-        fix = f"choose a /{services.max_prefixlen - LEAST_SERVICE_BITS} or larger"
-        yield "service_cidr", f"{services} has no tenth address for the cluster's DNS", fix
+    is_newer = cluster.distribution == "rke2" and (minor_of(cluster.kubernetes_version) or 1000) >= LARGE_SERVICES_SINCE
+    most = services.max_prefixlen // 2 if services.version == 6 else bits
+    most = most if is_newer else MOST_SERVICE_BITS
+    least = LEAST_BITS_WITH_DNS if cluster.cluster_dns else LEAST_SERVICE_BITS
+    if bits > most:
+        fix = f"choose a /{services.max_prefixlen - most} or smaller: kube-apiserver supports no larger one"
+        yield "service_cidr", f"{services} is too large", fix if is_newer else f"{fix} before 1.{LARGE_SERVICES_SINCE}"
+    elif bits < least:
+        fix = f"choose a /{services.max_prefixlen - least} or larger"
+        what = "has fewer than 8 addresses" if cluster.cluster_dns else "has no tenth address for the cluster's DNS"
+        yield "service_cidr", f"{services} {what}", fix
+
+
+def node_size_findings(pods: Sequence[Net], flags: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the flags for the nodes' parts of the network with which kube-controller-manager stops; 0 is no value.
+
+    ``flags`` are all flags of kube-controller-manager by their names.
+    """
+    sizes = {name: text for name, text in flags.items() if name.startswith(NODE_SIZE) and text != "0"}
+    if GO_BOOLEANS.get(flags.get("allocate-node-cidrs", "true")) is False:
+        return
+    for name, text in sizes.items():
+        version = int(name[-1]) if name.endswith(("-ipv4", "-ipv6")) else 0
+        networks = [each for each in pods if version in (0, each.version)]
+        if not text.isdecimal():
+            yield name, f"{text!r} is not a prefix length", "write a number such as 24"
+        elif len(pods) > 1 and not version:
+            yield name, "is for one IP version, and the pods have two", f"write {NODE_SIZE}-ipv4 and {NODE_SIZE}-ipv6"
+        elif version and NODE_SIZE in sizes:
+            yield name, f"cannot be combined with {NODE_SIZE}", "remove one of them"
+        elif not networks:
+            yield name, f"the pods have no network of IPv{version}", "remove it"
+        for each in networks if text.isdecimal() else ():
+            most = each.max_prefixlen if each.version == 4 else min(128, each.prefixlen + MOST_NODE_BITS)
+            if not each.prefixlen <= int(text) <= most:
+                yield name, f"{each} has no /{text} per node", f"write a number from {each.prefixlen} to {most}"
 
 
 def _check_dns(services: Sequence[Net], dns: str) -> Iterator[Finding]:

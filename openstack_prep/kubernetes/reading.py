@@ -121,6 +121,11 @@ def warnings(data: Raw, form: Form = "cluster.yml") -> Iterator[str]:
     """Yield warnings about valid settings."""
     if form in ("server", "agent"):
         yield from rke2_rules.warnings(data, is_server=form == "server")
+    if form == "agent":
+        has = {"server": bool(data.get("server")), "token": bool(data.get("token") or data.get("token-file"))}
+        for name in has if any(has.values()) else ():  # a file of config.yaml.d may have neither
+            if not has[name]:
+                yield f"{name} is missing: RKE2 starts only if a file of config.yaml.d or the environment has it"
     if form != "cluster.yml":
         return
     yield from rules.warnings(data)

@@ -13,9 +13,16 @@ from typing import Literal
 from openstack_prep.base import shell
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.base.raw import dotted
+from openstack_prep.base.raw import Raw, dotted
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.keys.schema import SAME_ON_SERVERS, hide_secrets, keys_of_config, load_schema, sort_keys
+from openstack_prep.kubernetes.keys.schema import (
+    SAME_ON_SERVERS,
+    Fault,
+    hide_secrets,
+    keys_of_config,
+    load_schema,
+    sort_keys,
+)
 from openstack_prep.kubernetes.model import KubernetesCluster, Node, Role
 from openstack_prep.kubernetes.networks import dns_address
 from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing_roles, node_mistakes
@@ -25,6 +32,7 @@ from openstack_prep.kubernetes.rke2_rules import (
     document_faults,
     kubelet_may_set,
     newer_keys,
+    provider_warning,
     refused_label,
 )
 from openstack_prep.kubernetes.versions import check_version, minor_of
@@ -220,6 +228,7 @@ def mistakes(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterat
 def warnings(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterator[str]:
     """Yield warnings about valid settings."""
     yield from etcd_warning(sum("etcd" in each.roles for each in nodes or ()))
+    yield from provider_warning(cluster.config or {})
     if cluster.ssh_key_path:
         yield "ssh_key_path only applies to RKE; RKE2 does not log in to nodes"
 
@@ -251,8 +260,17 @@ def _config(cluster: KubernetesCluster) -> Iterator[Mistake]:
         fields |= dict.fromkeys(("cloud-provider-name", "disable-cloud-controller"), "external_cloud_provider")
     yield from _taken(config, "config", fields)
     rest = {name: each for name, each in config.items() if name not in fields}
-    for fault in document_faults(rest, load_schema("server"), _minor(cluster)):
+    for fault in _config_faults(cluster, rest, "server"):
         yield fault.mistake(f"config.{dotted(fault.steps)}")
+
+
+def _config_faults(cluster: KubernetesCluster, config: Raw, form: Literal["server", "agent"]) -> Iterator[Fault]:
+    """Yield the faults of keys beside the networks, which are fields of the cluster, and are judged as such."""
+    values = {name: getattr(cluster, FIELDS[name]) for name in ("cluster-cidr", "service-cidr")}
+    values = {name: value for name, value in values.items() if value}
+    for fault in document_faults({**values, **config}, load_schema(form), _minor(cluster)):
+        if fault.steps[0] not in values:
+            yield fault
 
 
 def _minor(cluster: KubernetesCluster) -> int | None:
@@ -273,7 +291,7 @@ def _groups(cluster: KubernetesCluster) -> Iterator[Mistake]:
         for name in config.keys() & set(SAME_ON_SERVERS) - FIELDS.keys():
             yield Mistake(f"{place}.{name}", "must be the same on all servers", "move it to config of the cluster")
         rest = {name: each for name, each in config.items() if name not in (*FIELDS, *SAME_ON_SERVERS)}
-        for fault in document_faults(rest, load_schema("server" if serves else "agent"), _minor(cluster)):
+        for fault in _config_faults(cluster, rest, "server" if serves else "agent"):
             yield fault.mistake(f"{place}.{dotted(fault.steps)}")
         for key in group.labels or {}:
             if not kubelet_may_set(key):

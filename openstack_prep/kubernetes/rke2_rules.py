@@ -46,6 +46,9 @@ PLUGINS_SINCE = {"cilium": 20, "none": 20, "calico": 21, "multus": 21, "flannel"
 INGRESS_CONTROLLERS = ("traefik", "ingress-nginx", "none")
 EGRESS_SELECTOR_MODES = ("agent", "cluster", "pod", "disabled")
 BUCKET_LOOKUPS = ("auto", "dns", "path")
+ENCRYPTION_PROVIDERS = ("aescbc", "secretbox")
+CLOUD_PROVIDERS = ("external", "aws", "rancher-vsphere", "harvester", "ovirt")
+"""What RKE2 v1.36 replaces by external or nothing (pkg/cli/cmds/root.go, pkg/rke2/rke2_linux.go), or is external."""
 PROFILES = ("cis", "etcd")
 OLD_PROFILES = {25: ("cis-1.5", "cis-1.6"), 30: ("cis-1.23", "cis")}
 """Profiles of RKE2 before a minor version."""
@@ -62,6 +65,11 @@ OF_K3S = ("coredns", "metrics-server", "traefik")
 API_PORT, JOIN_PORT = 6443, 9345
 """Ports of kube-apiserver, and of the supervisor, at which nodes join."""
 DEFAULT_NETWORKS = {"cluster-cidr": "10.42.0.0/16", "service-cidr": "10.43.0.0/16"}
+ALL_DEFAULTS = {
+    "cluster-cidr": (DEFAULT_NETWORKS["cluster-cidr"], "fd00:42::/56"),
+    "service-cidr": (DEFAULT_NETWORKS["service-cidr"], "fd00:43::/112"),
+}
+"""The same with those of nodes whose first address is one of IPv6."""
 OWN_LABELS = re.compile(
     r"(.*\.)?(kubelet|node)\.kubernetes\.io/.*"
     r"|kubernetes\.io/(hostname|arch|os)"
@@ -86,6 +94,26 @@ SECONDS = {"ns": Decimal("1e-9"), **dict.fromkeys(("us", "µs", "μs"), Decimal(
 SECONDS |= {"s": Decimal(1), "m": Decimal(60), "h": Decimal(3600)}
 """The seconds in each unit of a duration."""
 ARGUMENT = re.compile(r"(--)?[A-Za-z][\w.-]*[-+]?(=.*)?", re.DOTALL)
+TLS_FLAGS = {
+    "tls-min-version": re.compile("(VersionTLS1[0-3])?"),
+    "tls-cipher-suites": re.compile("(TLS_(AES|CHACHA20|(ECDHE_(RSA|ECDSA)|RSA)_WITH)_[A-Z0-9_]+)?"),
+}
+"""Flags of kube-apiserver that RKE2 reads itself, at its start (component-base, cli/flag/ciphersuites_flag.go)."""
+TLS_EXAMPLES = {"tls-min-version": "VersionTLS12", "tls-cipher-suites": "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}
+REPLACED = {
+    "kube-apiserver": {
+        "service-cluster-ip-range": "service-cidr",
+        "service-node-port-range": "service-node-port-range",
+    },
+    "kube-controller-manager": {"cluster-cidr": "cluster-cidr", "service-cluster-ip-range": "service-cidr"},
+    "kubelet": {
+        "cluster-domain": "cluster-domain",
+        "hostname-override": "node-name",
+        "node-labels": "node-label",
+        "register-with-taints": "node-taint",
+    },
+}
+"""Flags by which RKE2 passes on a key, and which replace it (K3s, pkg/util/args.go, GetArgs; pkg/daemons)."""
 ARGUMENTS = tuple(
     f"{name}-arg"
     for name in (
@@ -108,7 +136,7 @@ WITHOUT_BLANKS = (
     *("node-taint", "tls-san"),
 )
 """Lists that RKE2 and K3s split at commas and read without removing blanks."""
-PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|[$%]\{[^{}]+\}|#\{[\w.-]+\}|<%.*?%>")
+PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|[$%]\{[^{}]+\}|#\{[\w.-]+\}#?|<%.*?%>")
 """What Ansible, Jinja, Helm, Terraform or envsubst put a value in the place of."""
 SAMPLE = r"(change|replace|fill)[-_ ]?(me|it|this|in)"
 BRACKETS = r"\[\[ ?[\w.-]+ ?\]\]|\(\([\w.-]+\)\)"
@@ -214,6 +242,15 @@ def _texts(of: Raw, name: str) -> Iterator[tuple[Steps, str]]:
             yield (key,), value
 
 
+def _flags(of: Raw, component: str) -> dict[str, tuple[Steps, str]]:
+    """Return the values of a component's flags that replace RKE2's own, of each the last one, and where it is."""
+    found = {}
+    for steps, text in _texts(of, f"{component}-arg"):
+        name, mark, value = text.removeprefix("--").partition("=")
+        found[name] = steps, value if mark else "true"
+    return {name: each for name, each in found.items() if not name.endswith(("+", "-"))}
+
+
 def _in_flag(of: Raw, flag: str) -> Iterator[tuple[Steps, str]]:
     """Yield the items of a flag of the kubelet, and where each is."""
     for steps, text in _texts(of, "kubelet-arg"):
@@ -257,6 +294,7 @@ def _choices(of: Raw) -> Iterator[Fault]:
     yield from _choice(of, "ingress-controller", INGRESS_CONTROLLERS)
     yield from _choice(of, "egress-selector-mode", EGRESS_SELECTOR_MODES)
     yield from _choice(of, "etcd-s3-bucket-lookup-type", BUCKET_LOOKUPS)
+    yield from _choice(of, "secrets-encryption-provider", ENCRYPTION_PROVIDERS)
 
 
 def _components(of: Raw) -> Iterator[Fault]:
@@ -350,6 +388,13 @@ def _addresses(of: Raw) -> Iterator[Fault]:
                 yield Fault(steps, what, "remove blanks and commas around the items")
 
 
+def _runtime(of: Raw) -> Iterator[Fault]:
+    """Yield a container runtime with which RKE2 starts no embedded registry (K3s, pkg/agent/run.go)."""
+    if _on(of.get("embedded-registry")) and of.get("container-runtime-endpoint"):
+        what = "embedded-registry requires RKE2's own containerd"
+        yield Fault(("container-runtime-endpoint",), what, "remove one of them")
+
+
 def _names(of: Raw) -> Iterator[Fault]:
     """Yield names of the node, the cluster and the API that are no names."""
     name = of.get("node-name")
@@ -387,6 +432,9 @@ def _etcd(of: Raw) -> Iterator[Fault]:
         yield Fault(("cluster-reset",), what, "add cluster-reset: true for the restore", Code.SPEC_MISSING_KEY)
     if _on(of.get("cluster-reset")) and of.get("server"):
         yield Fault(("server",), "RKE2 does not accept it together with cluster-reset", "remove it before the reset")
+    if of.get("datastore-endpoint") and _on(of.get("disable-apiserver")):
+        what = "RKE2 does not accept it together with datastore-endpoint"
+        yield Fault(("disable-apiserver",), what, "remove one of them")
     if _on(of.get("cluster-reset")) and _on(of.get("disable-etcd")):
         yield Fault(("disable-etcd",), "RKE2 cannot reset a cluster without etcd", "remove one of them")
 
@@ -472,7 +520,10 @@ PORT_RANGE = re.compile(r"(\d{1,5})(?:([-+])(\d{1,5}))?")
 
 
 def port_faults(of: Raw) -> Iterator[Fault]:
-    """Yield a range of ports with which RKE2 does not start (apimachinery, pkg/util/net/port_range.go)."""
+    """Yield a port and a range of ports with which RKE2 does not start (apimachinery, pkg/util/net/port_range.go)."""
+    port = of.get("lb-server-port")
+    if isinstance(port, int) and not 1 < port <= 65535:  # the port before it is one as well
+        yield Fault(("lb-server-port",), f"{port} is not a port", "remove it, or write one such as 6444")
     name = "service-node-port-range"
     text = of.get(name)
     if text in (None, ""):
@@ -506,6 +557,34 @@ def _arguments(of: Raw) -> Iterator[Fault]:
                 what = f"{flag[1]!r} has no = before its value" if flag else "the value is not a flag"
                 fix = f"write {flag[1]}=VALUE" if flag else "write NAME=VALUE, such as max-pods=200"
                 yield Fault(steps, what, fix)
+    for steps, text in _texts(of, "kube-apiserver-arg"):
+        option, _, value = text.removeprefix("--").partition("=")
+        if option in TLS_FLAGS and not all(TLS_FLAGS[option].fullmatch(each.strip()) for each in value.split(",")):
+            yield Fault(steps, f"RKE2 does not support {value!r}", f"write {option}={TLS_EXAMPLES[option]}")
+
+
+def _replacing_flags(of: Raw) -> Iterator[Fault]:
+    """Yield flags of one component in place of a key by which RKE2 configures others, too, and which says otherwise."""
+    for component, replaced in REPLACED.items():
+        flags = _flags(of, component)
+        for flag in replaced.keys() & flags.keys():
+            key, (steps, value) = replaced[flag], flags[flag]
+            given = _items(of, key)
+            known = [given] if given else [[each] for each in ALL_DEFAULTS.get(key, ())]
+            if known and sorted(filter(None, value.split(","))) not in map(sorted, known):
+                what = f"{flag} replaces {key} for {component} alone, and has another value"
+                yield Fault(steps, what, f"write the value into {key}, and remove the flag")
+
+
+def _node_sizes(of: Raw) -> Iterator[Fault]:
+    """Yield prefix lengths of the nodes' parts of the network of pods that Kubernetes refuses."""
+    flags = _flags(of, "kube-controller-manager")
+    try:
+        pods = [_network(each) for each in _items(of, "cluster-cidr") or [DEFAULT_NETWORKS["cluster-cidr"]]]
+    except ValueError:
+        return  # reported by _networks
+    for name, what, fix in networks.node_size_findings(pods, {name: value for name, (_, value) in flags.items()}):
+        yield Fault(flags[name][0], f"{name}: {what}", fix)
 
 
 def _pods(of: Raw) -> Iterator[Fault]:
@@ -702,7 +781,7 @@ def _cron_value(text: str, names: Sequence[str]) -> int:
     return int(text)
 
 
-def _ranges(of: Raw) -> Iterator[Fault]:
+def ranges(of: Raw, minor: int | None) -> Iterator[Fault]:
     """Yield what is wrong with the networks of pods and Services together, which RKE2 gives to Kubernetes."""
     names = ("cluster-cidr", "service-cidr", "cluster-dns")
     if not of.keys() & {*names}:
@@ -715,12 +794,14 @@ def _ranges(of: Raw) -> Iterator[Fault]:
                 given[name].setdefault(ADDRESSES[name].parse(each).version, []).append(each)
     except ValueError:
         return  # reported by _networks
-    sized = any(each.startswith("node-cidr-mask-size") for each in _items(of, "kube-controller-manager-arg"))
+    sized = any(each.startswith(networks.NODE_SIZE) for each in _flags(of, "kube-controller-manager"))
     for version in given["cluster-cidr"].keys() & given["service-cidr"].keys():
         taken = [each for each in _machines(of) if ipaddress.ip_address(each.addresses).version == version]
         addresses: Sequence[str | None] = given["cluster-dns"].get(version) or [None]
         for dns in addresses:
             cluster = KubernetesCluster(
+                distribution="rke2",
+                kubernetes_version=None if minor is None else f"1.{minor}",
                 cluster_cidr=str(_network(given["cluster-cidr"][version][0])),
                 service_cidr=str(_network(given["service-cidr"][version][0])),
                 cluster_dns=dns,
@@ -835,6 +916,7 @@ NODE_RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
     _cloud_provider,
     _networks,
     _addresses,
+    _runtime,
     _names,
     _etcd,
     s3_faults,
@@ -842,9 +924,10 @@ NODE_RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
     port_faults,
     _tokens,
     _arguments,
+    _replacing_flags,
+    _node_sizes,
     _pods,
     _paths,
-    _ranges,
     _server,
     label_faults,
     taint_faults,
@@ -854,7 +937,7 @@ NODE_RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
 SERVER_RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (_default_networks,)
 """Rules for servers alone: an agent does not know the networks."""
 RULES = (placeholders, *NODE_RULES, *SERVER_RULES)
-RELEASE_RULES: tuple[Callable[[Raw, int | None], Iterable[Fault]], ...] = (profile_names, newer_keys)
+RELEASE_RULES: tuple[Callable[[Raw, int | None], Iterable[Fault]], ...] = (profile_names, newer_keys, ranges)
 
 
 # --- warnings -----------------------------------------------------------------------------------
@@ -866,6 +949,7 @@ def warnings(of: Raw, *, is_server: bool) -> Iterator[str]:
     if host and port not in (None, API_PORT, JOIN_PORT):
         yield f"server: nodes join at {JOIN_PORT}; {port} is right if a load balancer maps it to that port"
     yield from arp_warning(of)
+    yield from provider_warning(of)
     if is_server and (taints := repelling(taints_of(of))):
         what = f"the server takes no pods that do not tolerate {', '.join(taints)}"
         yield f"node-taint: {what}; they stay Pending without agents"
@@ -876,6 +960,14 @@ def warnings_of_servers(configs: Sequence[Raw]) -> Iterator[str]:
     if len(configs) > 1 and [each.get("server") for each in configs].count(None) == 1:
         members = [each for each in configs if not _on(each.get("disable-etcd")) and not each.get("datastore-endpoint")]
         yield from etcd_warning(len(members))
+
+
+def provider_warning(of: Raw) -> Iterator[str]:
+    """Yield a warning for a cloud provider that Kubernetes had built in: openstack until 1.25, others until 1.30."""
+    name = of.get("cloud-provider-name")
+    if name and name not in CLOUD_PROVIDERS:
+        what = f"cloud-provider-name: Kubernetes no longer has a built-in cloud provider {name}"
+        yield f"{what}; write external, and deploy its cloud controller manager"
 
 
 def arp_warning(config: Raw) -> Iterator[str]:

@@ -89,7 +89,8 @@ def _flag(draft: Draft, key: str, component: str, flag: str, text: str) -> None:
         draft.note(key, None, why)
     else:
         path = "the file must exist on the new nodes" if text.startswith("/") else ""
-        draft.add(key, f"{component}-arg", f"{flag}={text}", path)
+        adding = "+" if flag == "node-labels" else ""  # else the flag replaces the labels of node-label
+        draft.add(key, f"{component}-arg", f"{flag}{adding}={text}", path)
 
 
 def _binds(component: str) -> Handler:

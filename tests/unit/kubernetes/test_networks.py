@@ -152,6 +152,29 @@ def test_what_kubernetes_refuses_is_told(pods: str, services: str, nodes: int, s
     assert said in found
 
 
+LARGE = {"service_cidr": "10.32.0.0/11"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {"distribution": "rke2", "kubernetes_version": "v1.33.9+rke2r1", "service_cidr": "10.32.0.0/11"},
+            "before 1.34",
+        ),
+        ({"distribution": "rke2", "kubernetes_version": "v1.34.5+rke2r1", "service_cidr": "10.32.0.0/11"}, ""),
+        ({"distribution": "rke2", "service_cidr": "10.32.0.0/11"}, ""),
+        ({"kubernetes_version": "v1.32.13-rancher1-1", "service_cidr": "10.32.0.0/11"}, "before 1.34"),
+        ({"service_cidr": "10.1.0.0/29", "cluster_dns": "10.1.0.5"}, ""),
+        ({"service_cidr": "10.1.0.0/30", "cluster_dns": "10.1.0.2"}, "has fewer than 8 addresses; choose a /29"),
+    ],
+)
+def test_sizes_of_services(fields: dict[str, str], said: str) -> None:
+    found = told(DEFAULT, {"a": KubernetesCluster(cluster_cidr="10.0.0.0/16", **fields)})  # type: ignore[arg-type]
+    assert said in " ".join(found)
+    assert len(found) == bool(said)
+
+
 @pytest.mark.parametrize(
     ("dns", "said"),
     [

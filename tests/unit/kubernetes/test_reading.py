@@ -92,6 +92,10 @@ OVERRIDDEN = """\
         ),
         ("services: {kube-controller: {cluster_cidr: 10.42.0.0/25, extra_args: {node-cidr-mask-size: '28'}}}", []),
         (
+            "services: {kube-controller: {cluster_cidr: 10.42.0.0/25, extra_args: {node-cidr-mask-size: '24'}}}",
+            ["services.kube-controller.extra_args.node-cidr-mask-size: 10.42.0.0/25 has no /24 per node"],
+        ),
+        (
             "services: {kube-controller: {cluster_cidr: fd42::/56}}",
             ["services.kube-controller.cluster_cidr: cluster_cidr fd42::/56 and service_cidr 10.43.0.0/16 have"],
         ),
@@ -211,6 +215,11 @@ def test_warnings(path: Path, wording: Wording) -> None:
     assert mistakes == []  # RKE takes it: cluster/validation.go requires etcd only
     wording(list(warnings(data)))
     assert list(warnings({}, "agent")) == []
+    alone = ({"server": "https://10.0.0.5:9345"}, {"token": "x"})
+    assert [each.partition(" ")[0] for data in alone for each in warnings(data, "agent")] == ["token", "server"]
+    assert list(warnings({"server": "https://10.0.0.5:9345", "token-file": "/x"}, "agent")) == []
+    providers = {each: list(warnings({"cloud-provider-name": each}, "server")) for each in ("openstack", "external")}
+    assert [len(each) for each in providers.values()] == [1, 0]
 
 
 RANCHER = """\

@@ -45,7 +45,8 @@ def test_config_of_rke2(folder: Path, capsys: pytest.CaptureFixture[str], wordin
     ("form", "text", "starts"),
     [
         ("server", "server: https://api.example.com:443\n", ["config.yaml: server: "]),
-        ("agent", "server: https://192.0.2.1:9345\n", []),
+        ("agent", "server: https://192.0.2.1:9345\ntoken: a\n", []),
+        ("agent", "server: https://192.0.2.1:9345\n", ["config.yaml: token is missing"]),
         ("server", "node-taint: [CriticalAddonsOnly=true:NoExecute]\n", ["config.yaml: node-taint: "]),
         ("agent", "node-taint: [gpu=true:NoSchedule]\n", []),
         ("server", "node-taint: [a=b:PreferNoSchedule]\n", []),

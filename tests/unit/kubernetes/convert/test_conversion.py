@@ -145,7 +145,7 @@ def test_what_services_become() -> None:
         "v=4",
         "enable-admission-plugins=NodeRestriction,AlwaysPullImages,EventRateLimit",
     ]
-    assert server["kubelet-arg"] == ["max-pods=250", "node-labels=a=b", "node-labels=c=d"]
+    assert server["kubelet-arg"] == ["max-pods=250", "node-labels+=a=b", "node-labels+=c=d"]
     assert server["kube-apiserver-extra-mount"] == ["/srv/a:/a:ro"]
     assert server["kube-apiserver-extra-env"] == ["TZ=UTC"]
     assert server["service-node-port-range"] == "30000-31000"
