@@ -11,6 +11,7 @@ NO_PROXY says).
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import ssl
@@ -32,7 +33,7 @@ from urllib3.util import make_headers
 
 from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.base.secret import HIDDEN
+from openstack_prep.base.secret_forms import hide
 from openstack_prep.kubernetes.api import kubeconfig
 from openstack_prep.kubernetes.api.kubeconfig import Access
 from openstack_prep.kubernetes.services import EVERYWHERE
@@ -251,7 +252,7 @@ class ApiServer:
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             raise ClusterError(f"{self.name}: {self.url} sends something other than events") from None
         if kind == "ERROR" and code != GONE:
-            raise ClusterError(self._hidden(f"{self.name}: {self.url} ended a watch: {_foreign(message)}"))
+            raise ClusterError(f"{self.name}: {self.url} ended a watch: {self._shown(message)}")
         return bool(kind != "BOOKMARK")
 
     def _get(self, kind: str, verb: str, seconds: float, query: Mapping[str, str]) -> BaseHTTPResponse:
@@ -270,9 +271,10 @@ class ApiServer:
         )
         if response.status == 200:
             return response
-        why = _refusal(response.status, response.read(MOST_OF_REFUSAL), f"{verb} {PLURALS[kind]}")
+        message = self._shown(_message(response.read(MOST_OF_REFUSAL)))
+        why = _refusal(response.status, message, f"{verb} {PLURALS[kind]}")
         response.close()
-        raise ClusterError(self._hidden(f"{self._doing(kind, verb)}: {why}"), status=response.status)
+        raise ClusterError(f"{self._doing(kind, verb)}: {why}", status=response.status)
 
     def _doing(self, kind: str, verb: str) -> str:
         return f"{self.name}: cannot {verb} {PLURALS[kind]} of {self.url}"
@@ -285,10 +287,11 @@ class ApiServer:
         except (HTTPError, OSError) as error:
             raise ClusterError(f"{self._doing(kind, verb)}: {_cause(error)}") from None
 
-    def _hidden(self, text: str) -> str:
-        """Return a text without our credentials, in case a server repeats them."""
-        header = self._authorization.reveal().partition(" ")[2] if self._authorization else ""
-        return text.replace(header, HIDDEN) if header else text
+    def _shown(self, message: object) -> str:
+        """Return the beginning of a server's message, without our credentials, which it may repeat."""
+        scheme, _, credentials = (self._authorization.reveal() if self._authorization else "").partition(" ")
+        login = base64.b64decode(credentials).decode().partition(":")[2] if scheme == "Basic" else ""
+        return hide(message, (credentials, login))[:300] if isinstance(message, str) else "without a message"
 
 
 def _accept_insecure() -> None:
@@ -331,17 +334,17 @@ def _lines(response: BaseHTTPResponse) -> Iterator[bytes]:
         response.close()
 
 
-def _refusal(status: int, body: bytes, right: str) -> str:
+def _refusal(status: int, message: str, right: str) -> str:
     """Return why an API server refuses, and what to do."""
     if status == 401:
         return "401, it does not accept these credentials; renew the token or certificate, or log in again"
-    why = f"{status} {_message(body)}".rstrip()
+    why = f"{status} {message}".rstrip()
     if status == 403:
         return f"{why}; allow this user to {right} in all namespaces, by a ClusterRole and a ClusterRoleBinding"
     return f"{why}; check the address of the API server" if status == 404 else why
 
 
-def _message(body: bytes) -> str:
+def _message(body: bytes) -> object:
     """Return the message of a Status of Kubernetes; whatever else a server answers may contain anything."""
     try:
         status = json.loads(body)
@@ -349,11 +352,7 @@ def _message(body: bytes) -> str:
         return ""
     if not isinstance(status, dict) or status.get("kind") != "Status":
         return ""
-    return _foreign(status.get("message"))
-
-
-def _foreign(message: object) -> str:
-    return message[:300] if isinstance(message, str) else "without a message"
+    return status.get("message")
 
 
 def _cause(error: BaseException) -> str:

@@ -127,6 +127,7 @@ def test_a_watch_ends_with_the_first_change(server: ApiServer, recorded: Recorde
         ((401, "401.json"), "401, it does not accept these credentials"),
         ((404, b"<html>"), "404; check the address of the API server"),
         ((500, json.dumps({"kind": "Status", "message": f"you sent {TOKEN}"}).encode()), "500 you sent ********"),
+        ((500, json.dumps({"kind": "Status", "message": "x" * 290 + TOKEN}).encode()), f"500 {'x' * 290}********"),
         ((302, b""), "302"),
         (b"<html>", "something other than a list of Services"),
         (b"[" * 100_000, "something other than a list of Services"),
