@@ -91,13 +91,14 @@ def without_logins(text: str) -> str:
 
 
 _unlogged = ContextVar("unlogged", default=False)
-for _name in ("urllib3.connection", "urllib3.connectionpool"):  # a filter does not count for loggers below
+# a filter does not count for loggers below
+for _name in ("urllib3.connection", "urllib3.connectionpool", "keystoneauth.session"):
     logging.getLogger(_name).addFilter(lambda _: not _unlogged.get())
 
 
 @contextlib.contextmanager
 def unlogged() -> Iterator[None]:
-    """Have urllib3 log nothing of this thread's requests: it logs URLs with their queries, which may be signatures."""
+    """Have no library log this thread's requests: URLs with queries, which may be signatures, or bodies of logins."""
     token = _unlogged.set(True)
     try:
         yield

@@ -26,6 +26,7 @@ from openstack_prep import tracing
 from openstack_prep.base.errors import CloudError
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
+from openstack_prep.base.secret_forms import unlogged
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.entries import EntryMistake
 from openstack_prep.cloud.request_log import recorded
@@ -152,15 +153,19 @@ def _share(plugin: Any) -> None:
     if hasattr(plugin, "_lock") and not isinstance(plugin._lock, _Lock):
         plugin._lock = _Lock()
         login = _Login(plugin)
-        plugin.get_access, plugin.invalidate = login.get_access, login.invalidate
+        plugin.get_access, plugin.invalidate, plugin.get_headers = login.get_access, login.invalidate, login.get_headers
 
 
 class _Login:
-    """The token of a plugin, and which one each thread has used last."""
+    """The token of a plugin, and which one each thread has used last.
+
+    No login is logged: those by SAML and OAuth 2.0 log passwords and tokens (keystoneauth1 5.18.1, extras/_saml2/v3,
+    identity/v3/oauth2_client_credential.py).
+    """
 
     def __init__(self, plugin: Any) -> None:
         self._plugin, self._of_thread = plugin, threading.local()
-        self._discard = plugin.invalidate
+        self._discard, self._headers = plugin.invalidate, plugin.get_headers
         self._lasting, self._until = None, 0.0
 
     def get_access(self, session: Any, **options: object) -> Any:
@@ -168,12 +173,17 @@ class _Login:
         plugin = self._plugin
         with plugin._lock:
             if self._is_over():
-                with recorded("POST", "identity", "/auth/tokens") as asked, _explained(plugin.auth_url):
+                with recorded("POST", "identity", "/auth/tokens") as asked, _explained(plugin.auth_url), unlogged():
                     access = plugin.get_auth_ref(session)
                     _ = access.user_id, access.username, access.role_names, access.service_catalog  # of a whole answer
                     plugin.auth_ref, asked.status = access, 201
             self._of_thread.used = plugin.auth_ref
             return plugin.auth_ref
+
+    def get_headers(self, session: Any) -> Any:
+        """Return the headers of a request, for which OAuth 2.0 asks another server (v3oauth2clientcredential)."""
+        with unlogged():
+            return self._headers(session)
 
     def _is_over(self) -> bool:
         """Whether there is no token, or one that ends soon: keystoneauth reads two times of each token to tell."""

@@ -20,7 +20,7 @@ from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.style import printable, visible
 from openstack_prep.cli import Run
-from openstack_prep.cli.main import add_global
+from openstack_prep.cli.main import add_global, forbid_core_dumps
 from openstack_prep.cli.output import explained, fail
 from openstack_prep.cli.parser import DEFAULTS, exit_code, respell
 from openstack_prep.cli.work import give_default_spec, log_warnings, work_of
@@ -179,6 +179,7 @@ class Prep(DisplayCommandBase[Any]):
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Return the exit code of our command; its errors are printed as our command prints them."""
+        forbid_core_dumps()
         log_warnings(debug=bool(self.app.options.debug))
         with interrupts.raised():
             try:

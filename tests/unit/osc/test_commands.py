@@ -6,6 +6,7 @@ import argparse
 import json
 import logging
 import re
+import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -120,6 +121,14 @@ def test_the_start_of_the_client_and_of_our_command_stays_quick() -> None:
         "print([e for e in ('openstack', 'pydantic', 'cliff', 'osc_lib', 'openstack_prep.cloud') if e in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_crash_leaves_no_core_dump(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of our own command: it would contain the secrets of the run."""
+    set_limits: list[int] = []
+    monkeypatch.setattr("resource.setrlimit", lambda which, limits: set_limits.append(which))
+    client("prep", "plan", "missing.yaml")
+    assert set_limits == [resource.RLIMIT_CORE]
 
 
 def test_a_plan_as_rows_and_as_values(client: Client, flavors: Flavors, services: requests_mock.Mocker) -> None:
