@@ -84,9 +84,13 @@ _TOKEN = re.compile(r"gAAAA[\w-]{60,}={0,2}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,
 """A Fernet token, as Keystone makes them, or a JSON Web Token."""
 
 
+_UNPARSED = re.compile("(?<=Failed to parse: ).*")
+"""What urllib3 2 cannot read as a URL: a part of one, perhaps with a password (exceptions.py, LocationParseError)."""
+
+
 def without_logins(text: str) -> str:
     """Return a text such as an error that quotes a value, without the logins of the URLs in it, and without tokens."""
-    text = _TOKEN.sub(HIDDEN, text)
+    text = _TOKEN.sub(HIDDEN, _UNPARSED.sub("...", text))
     return _QUOTED_BARE_LOGIN.sub("...", _LOGIN.sub("//...", text)) if "@" in text else text
 
 

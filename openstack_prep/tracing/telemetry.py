@@ -132,12 +132,14 @@ def configured() -> Telemetry:
 
 
 def _log_failures() -> None:
-    """Have a collector that does not answer named like other notes, once, and not at each attempt."""
+    """Have a collector that does not answer named like other notes, once, and not at each attempt.
+
+    A warning of the SDK may repeat OTEL_EXPORTER_OTLP_HEADERS, which may hold a key, also with --debug.
+    """
     exporters = logging.getLogger("opentelemetry")
     exporters.handlers[:] = logging.getLogger("openstack_prep").handlers
     exporters.propagate = not exporters.handlers  # --debug has no handlers here, but at the root
-    if exporters.handlers:
-        exporters.setLevel(logging.ERROR)
+    exporters.setLevel(logging.ERROR)
 
 
 def _otlp_spans(timeout: float | None) -> SpanExporter:

@@ -205,7 +205,7 @@ class MirrorRegistry:
         asked = dict(_PARAMETER.findall(challenge))
         realm = asked.get("realm", "")
         if urlsplit(realm).scheme != "https":  # the login goes there
-            raise ValueError(f"its realm of tokens is {realm[:80]!r}, not an https URL")
+            raise _WrongAnswer(f"its realm of tokens is {realm[:80]!r}, not an https URL")
         query = {"service": asked.get("service", ""), "scope": f"repository:{repository}:pull"}
         status, _, body = self._ask(f"{realm}?{urlencode(query)}", basic)
         answer = json.loads(body) if status == 200 else {}
@@ -228,7 +228,7 @@ class MirrorRegistry:
                 if time.monotonic() > deadline:
                     raise TimeoutError
         if len(body) > LARGEST:
-            raise ValueError(f"it answers with more than {LARGEST} bytes")
+            raise _WrongAnswer(f"it answers with more than {LARGEST} bytes")
         return answer.status, answer.headers, body
 
     def _opener(self) -> urllib.request.OpenerDirector:
@@ -238,12 +238,16 @@ class MirrorRegistry:
         return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _StayInTls())
 
 
+class _WrongAnswer(ValueError):
+    """A registry answers what none may; the text is our own."""
+
+
 class _StayInTls(urllib.request.HTTPRedirectHandler):
     """Follow redirects, without the login, and to https only."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         if not newurl.startswith("https://"):
-            raise ValueError("it redirects to a URL without TLS")
+            raise _WrongAnswer("it redirects to a URL without TLS")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -295,8 +299,12 @@ def _failure(error: Exception, seconds: float) -> ManifestAnswer:
         return ManifestAnswer(answer=ManifestState.UNREACHABLE, detail="it closes the connection")
     if isinstance(reason, OSError):
         return ManifestAnswer(answer=ManifestState.UNREACHABLE, detail=reason.strerror or type(reason).__name__)
-    text = str(reason) if isinstance(reason, ValueError) and not isinstance(reason, json.JSONDecodeError) else ""
-    return ManifestAnswer(answer=ManifestState.INVALID, detail=text or "its answer is not HTTP as a registry speaks it")
+    text = "its answer is not HTTP as a registry speaks it"
+    if isinstance(reason, _WrongAnswer):
+        text = str(reason)
+    elif str(reason).startswith("proxy "):  # urllib quotes it, with its password
+        text = "the proxy of the environment has no valid address"
+    return ManifestAnswer(answer=ManifestState.INVALID, detail=text)
 
 
 # --- release ----------------------------------------------------------------------------------

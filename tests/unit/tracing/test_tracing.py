@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -168,6 +169,31 @@ def test_a_collector_that_is_down_costs_seconds_and_not_the_run(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.2")
     assert main(["validate", "spec.yaml"]) == 0
     assert capfd.readouterr().out == "spec.yaml: valid, 1 resources\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "value"),
+    [
+        ("--color=auto", "ENDPOINT", "http://me:pass/w0rd@127.0.0.1:1"),
+        ("--debug", "HEADERS", "Authorization: Bearer pass-w0rd"),
+    ],
+)
+def test_a_secret_of_the_collector_is_not_repeated(
+    clouds_yaml: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    option: str,
+    name: str,
+    value: str,
+) -> None:
+    (clouds_yaml.parent / "spec.yaml").write_text(SPEC)
+    caplog.set_level(logging.DEBUG, "opentelemetry")
+    monkeypatch.setattr(logging.getLogger("openstack_prep"), "handlers", [])  # as a process has them
+    for variable, given in {"ENDPOINT": "http://127.0.0.1:1", "TIMEOUT": "0.2", name: value}.items():
+        monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_{variable}", given)
+    assert main([option, "validate", "spec.yaml"]) == 0
+    assert "pass" not in capfd.readouterr().err + caplog.text
 
 
 def test_an_exporter_that_is_not_supported_is_named(

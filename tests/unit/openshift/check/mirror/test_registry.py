@@ -136,6 +136,14 @@ def test_nobody_there(pem: Path, wording: Wording) -> None:
     wording(ask("no-such-host.invalid", pem).detail)
 
 
+def test_a_proxy_with_a_login_that_is_no_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http:/me:pass/word@proxy")
+    answer = ask("registry.example.com", None)
+    assert answer == ManifestAnswer(
+        answer=ManifestState.INVALID, detail="the proxy of the environment has no valid address"
+    )
+
+
 def test_what_speaks_no_tls_or_no_http(pem: Path) -> None:
     with listening(OK) as plain, listening(b"220 smtp\r\n", pem=pem) as smtp, listening(b"", pem=pem) as closing:
         assert ask(f"127.0.0.1:{plain}", pem).answer == ManifestState.INVALID
