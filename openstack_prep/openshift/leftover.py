@@ -65,6 +65,7 @@ from openstack_prep.resources.lists.neutron_records import (
     RouterRecord,
     SubnetRecord,
     TrunkRecord,
+    bare_device,
     list_records,
 )
 from openstack_prep.resources.lists.nova_records import (
@@ -605,8 +606,7 @@ def _on_network(run: CloudRun, network: NetworkRecord, going: frozenset[str], in
 
 
 def _goes(port: PortRecord, going: frozenset[str]) -> bool:
-    device = port.device_id.removeprefix("lb-")
-    return port.id in going or device in going or port.device_owner in SERVED_BY_NEUTRON
+    return bool({port.id, bare_device(port.device_id)} & going) or port.device_owner in SERVED_BY_NEUTRON
 
 
 def _described(run: CloudRun, port: PortRecord, infra_id: str) -> str:

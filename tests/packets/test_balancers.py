@@ -1,48 +1,74 @@
-"""Load balancers of a real Octavia with OVN's provider: who answers outside, and what cleanup takes."""
+"""Load balancers of a real Octavia with OVN's provider: who answers outside, what is said of it, and what goes."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from tests.demo import KEY
 from tests.devcloud.data_plane import OUTSIDE, DataPlane
 from tests.devcloud.layout import with_octavia
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
 from tests.functional.conftest import Prep
-from tests.packets.machines import Node, boot, get, until
+from tests.functional.test_exposed_clusters import SHIPPED
+from tests.packets.machines import Node, boot, get, until, wait_for_network
+from tests.unit.clusters.test_cloud_provider_names import made
 
 pytestmark = pytest.mark.skipif(not with_octavia(), reason="needs OPENSTACK_PREP_DEVCLOUD_OCTAVIA=1")
 SECONDS = 60
-PORT = 443
+PORT, API, JOIN = 443, 6443, 9345
 
 
-def balance(connection: Any, cluster: str, subnet: Any, nodes: list[Node]) -> tuple[Any, str]:
-    """Make what the cloud provider makes for a Service ``web`` of a cluster; returns balancer and floating IP."""
-    octavia, neutron = connection.load_balancer, connection.network
-    name = f"kube_service_{cluster}_default_web"
-    made = octavia.create_load_balancer(name=name, vip_subnet_id=subnet.id, provider="ovn")
+def balance(connection: Any, cluster: str, subnet: Any, nodes: list[Node]) -> Any:
+    """Make the load balancer that the cloud provider makes for a Service ``web`` of a cluster."""
+    octavia = connection.load_balancer
+    balancer = octavia.create_load_balancer(
+        vip_subnet_id=subnet.id, provider="ovn", **made(cluster, "default", "web")["load_balancer"]
+    )
 
     def settled() -> bool:
-        return str(octavia.get_load_balancer(made.id).provisioning_status) == "ACTIVE"
+        return str(octavia.get_load_balancer(balancer.id).provisioning_status) == "ACTIVE"
 
     assert until(settled, SECONDS)
-    listener = octavia.create_listener(load_balancer_id=made.id, protocol="TCP", protocol_port=PORT)
+    listener = octavia.create_listener(load_balancer_id=balancer.id, protocol="TCP", protocol_port=PORT)
     assert until(settled, SECONDS)
     pool = octavia.create_pool(listener_id=listener.id, protocol="TCP", lb_algorithm="SOURCE_IP_PORT")
     assert until(settled, SECONDS)
     for node in nodes:
         octavia.create_member(pool, address=node.address, protocol_port=PORT, subnet_id=subnet.id)
         assert until(settled, SECONDS)
+    return octavia.get_load_balancer(balancer.id)
+
+
+def expose(connection: Any, cluster: str, balancer: Any) -> str:
+    """Make its floating IP, group, volume and snapshot; returns the floating IP's address."""
+    raws, neutron = made(cluster, "default", "web"), connection.network
     external = neutron.find_network("external", ignore_missing=False)
-    said = f"Floating IP for Kubernetes external service default/web from cluster {cluster}"
-    port = octavia.get_load_balancer(made.id).vip_port_id
-    floating = neutron.create_ip(floating_network_id=external.id, port_id=port, description=said)
-    return made, str(floating.floating_ip_address)
+    neutron.create_security_group(**raws["security_group"])
+    volume = connection.block_storage.create_volume(size=1, **raws["volume"])
+    connection.block_storage.wait_for_status(volume, "available", interval=0.2, wait=SECONDS)
+    connection.block_storage.create_snapshot(volume_id=volume.id, **raws["volume_snapshot"])
+    floating = neutron.create_ip(floating_network_id=external.id, port_id=balancer.vip_port_id, **raws["floating_ip"])
+    return str(floating.floating_ip_address)
+
+
+def left(connection: Any) -> dict[str, list[str]]:
+    """Return what is left of clusters, by kind."""
+    neutron, cinder = connection.network, connection.block_storage
+    return {
+        "load_balancer": [each.name for each in connection.load_balancer.load_balancers()],
+        "floating_ip": [each.floating_ip_address for each in neutron.ips()],
+        "security_group": [each.description for each in neutron.security_groups() if each.name.startswith("lb-sg-")],
+        "volume": [str(each.metadata) for each in cinder.volumes()],
+        "volume_snapshot": [str(each.metadata) for each in cinder.snapshots()],
+    }
 
 
 def test_cleanup_takes_the_balancer_of_one_cluster(
@@ -69,8 +95,10 @@ def test_cleanup_takes_the_balancer_of_one_cluster(
     nodes = boot(connection, plane, ports, image.id)
     for node in nodes:
         node.answer(tmp_path, PORT)
-    _, mine = balance(connection, "prod", subnet, nodes[:1])
-    theirs, other = balance(connection, "prod_eu", subnet, nodes[1:])
+    balancers = {
+        name: balance(connection, name, subnet, [node]) for name, node in zip(("prod", "prod_eu"), nodes, strict=True)
+    }
+    mine, other = (expose(connection, name, balancer) for name, balancer in balancers.items())
 
     def answer(address: str) -> str:
         return get(plane, OUTSIDE, f"https://{address}/")
@@ -82,17 +110,146 @@ def test_cleanup_takes_the_balancer_of_one_cluster(
     assert f"{balancer}: is not used by prod alone: it balances to {nodes[0].address}" in refused
     assert answer(mine) == "node1"
 
+    octavia.update_load_balancer(
+        balancers["prod"], tags=["kube_service_prod_default_web", "kube_service_prod_eu_shop_web"]
+    )
     connection.compute.delete_server(nodes[0].id)
     assert until(lambda: len(list(connection.compute.servers())) == 1, SECONDS)
+    assert "kube_service_prod_eu_shop_web shares it" in prep.run("cleanup", "--cluster", "prod", "--yes", code=2).stderr
+    octavia.update_load_balancer(balancers["prod"], tags=[])
     shown = json.loads(prep.run("cleanup", "--cluster", "prod", "--plan", "--format", "json").stdout)
-    assert {step["resource"] for step in shown["steps"]} == {balancer, f"floating_ip/{mine}"}
+    raws = made("prod", "default", "web")
+    assert {step["resource"] for step in shown["steps"]} == {
+        *(balancer, f"floating_ip/{mine}"),
+        *(f"{kind}/{raws[kind]['name']}" for kind in ("security_group", "volume", "volume_snapshot")),
+    }
+    before = left(connection)
     prep.run("cleanup", "--cluster", "prod", "--yes")
     plane.sync()
-    assert [each.id for each in octavia.load_balancers()] == [theirs.id]
-    assert [each.floating_ip_address for each in neutron.ips()] == [other]
+    after = left(connection)
+    assert {kind: len(each) for kind, each in before.items()} == dict.fromkeys(before, 2)
+    assert {kind: len(each) for kind, each in after.items()} == dict.fromkeys(before, 1)
+    assert "prod_eu" in str(after["load_balancer"] + after["security_group"])
     assert until(lambda: answer(other) == "node2", SECONDS)
 
     connection.compute.delete_server(nodes[1].id)
     assert until(lambda: not list(connection.compute.servers()), SECONDS)
     prep.run("cleanup", "--cluster", "prod_eu", "--yes")
-    assert list(octavia.load_balancers()) == list(neutron.ips()) == []
+    assert not any(left(connection).values())
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """The shipped RKE2 cluster behind a load balancer for its API, and an exposure of its spec."""
+
+    prep: Prep
+    plane: DataPlane
+    connection: Any
+    """Of the cluster's user."""
+    server: Node
+    api: str
+    """The API's floating IP, of the stack."""
+    web: str
+    """The floating IP of the exposure."""
+
+    def answer(self, address: str, port: int) -> str:
+        return get(self.plane, OUTSIDE, f"https://{address}:{port}/")
+
+    def shown(self) -> list[str]:
+        """Return the codes of the hops that ``exposures show`` does not find right."""
+        words = ("exposures", "show", self.prep.spec.name, "--format", "json")
+        try:
+            out = self.prep.run(*words).stdout
+        except AssertionError:
+            out = self.prep.run(*words, code=1).stdout
+        (found,) = json.loads(out)["exposures"]
+        return [hop["code"] for hop in found["hops"] if hop["status"] != "ok"]
+
+
+def rke2_spec() -> dict[str, Any]:
+    """Return the shipped spec with one server, a load balancer, and an exposure that leads to another one."""
+    spec: dict[str, Any] = yaml.safe_load((SHIPPED / "rke2.yaml").read_text())
+    spec["users"][0]["password"] = {"env": "PREP_PASSWORD"}
+    spec["role_assignments"].append({"user": "rke2-user", "role": "load-balancer_member"})
+    spec["images"][0]["source"] = "disk.qcow2"
+    spec["keypairs"][0]["public_key"] = {"file": "id_ed25519.pub"}
+    more = {"server_count": 1, "agent_count": 0, "wait_timeout": 0, "api_load_balancer": "ovn"}
+    spec["stacks"][0]["parameters"] |= more
+    spec["floating_ips"] = [{"name": "web", "external_network": "external"}]
+    target = {"how": "floating-ip", "target": {"service": "default/web"}, "ports": [{"port": PORT}]}
+    spec["exposures"] = [{"name": "web", "cluster": "web", "floating_ip": "web", **target}]
+    spec["exposed_clusters"] = [{"name": "web", "directory": "web-access"}]
+    return spec
+
+
+def served(devcloud: Devcloud, prep: Prep) -> Balanced:
+    """Apply that spec, and let its server answer as the API."""
+    prep.write(rke2_spec())
+    (prep.folder / "id_ed25519.pub").write_text(KEY)
+    prep.apply()
+    admin, plane = devcloud.admin, DataPlane(devcloud.layout)
+    project = admin.identity.find_project("rke2", ignore_missing=False)
+    words = {"username": "rke2-user", "password": prep.environment["PREP_PASSWORD"], "project_name": "rke2"}
+    user: Any = admin.connect_as(**words)
+    (server,) = user.compute.servers()
+    (port,) = admin.network.ports(device_id=server.id)
+    node = Node(plane, server.name, server.id, port.fixed_ips[0]["ip_address"], port.id)
+    wait_for_network([node])
+    node.answer(prep.folder, API, JOIN, PORT, host="api.rke2.example.com")
+    (balancer,) = user.load_balancer.load_balancers()
+    (api,) = user.network.ips(port_id=balancer.vip_port_id)
+    (web,) = (each for each in user.network.ips(project_id=project.id) if each.id != api.id)
+    return Balanced(prep, plane, user, node, str(api.floating_ip_address), str(web.floating_ip_address))
+
+
+def test_the_api_behind_a_balancer(devcloud: Devcloud, prep: Prep) -> None:
+    """Heat makes the balancer with all its parts; after destroy nothing answers, and nothing is left."""
+    world = served(devcloud, prep)
+    user, node = world.connection, world.server
+    assert until(lambda: world.answer(world.api, API) == node.name, SECONDS)
+    assert world.answer(world.api, JOIN) == ""  # only for nodes
+    assert world.prep.changes() == set()
+    assert world.shown() == ["floating-ip.detached"]
+    assert world.answer(world.web, PORT) == ""
+
+    subnet = user.network.find_subnet("nodes", ignore_missing=False)
+    balancer = balance(user, "rke2", subnet, [node])
+    (web,) = user.network.ips(floating_ip_address=world.web)
+    devcloud.admin.network.update_ip(web, port_id=balancer.vip_port_id)
+    assert until(lambda: world.answer(world.web, PORT) == node.name, SECONDS)
+    assert world.shown() == []
+
+    refused = world.prep.destroy(code=2).stderr
+    assert f"orphan load_balancer/{balancer.id} ({balancer.name}), which" in refused
+    assert world.answer(world.web, PORT) == world.answer(world.api, API) == node.name
+    user.load_balancer.delete_load_balancer(balancer, cascade=True)
+    assert until(lambda: len(list(user.load_balancer.load_balancers())) == 1, SECONDS)
+    world.prep.destroy()
+    assert [each.name for each in devcloud.admin.load_balancer.load_balancers()] == []
+    assert world.answer(world.web, PORT) == world.answer(world.api, API) == ""
+
+
+BALANCER = """
+heat_template_version: wallaby
+resources:
+  api: {type: OS::Octavia::LoadBalancer, properties: {vip_subnet: nodes, provider: ovn}}
+"""
+
+
+def test_a_quota_of_octavia(devcloud: Devcloud, tenant: Tenant, prep: Prep) -> None:
+    """A stack that exceeds it fails with Octavia's reason; with a larger one, the next apply completes it."""
+    prep.environment |= {"OS_CLIENT_CONFIG_FILE": str(tenant.clouds_file), "OS_CLOUD": tenant.cloud}
+    neutron: Any = tenant.connect().network
+    network = neutron.create_network(name="nodes")
+    neutron.create_subnet(name="nodes", network_id=network.id, ip_version=4, cidr="10.9.0.0/24")
+    admin: Any = devcloud.admin.load_balancer
+    admin.update_quota(tenant.project_id, load_balancers=0)
+    (prep.folder / "balancer.yaml").write_text(BALANCER)
+    prep.write({"name": "balanced", "stacks": [{"name": "balanced", "template": "balancer.yaml"}]})
+    failed = prep.apply(code=1)["stack/balanced"]
+    assert "Quota has been met for resources: Load Balancer" in failed["error"]
+    admin.update_quota(tenant.project_id, load_balancers=1)
+    prep.apply()
+    assert prep.changes() == set()
+    prep.destroy()
+    prep.spec.unlink()

@@ -28,6 +28,7 @@ from openstack_prep.resources.lists.neutron_records import (
     Route,
     RouterRecord,
     RuleRecord,
+    bare_device,
 )
 from openstack_prep.resources.lists.rule_owners import owners_of
 
@@ -148,7 +149,8 @@ def _reached(deletions: Deletions) -> Iterator[Dependent]:
             listed = queries.neutron_list(run, "/ports", fixed_ips=f"subnet_id={subnet_id}", fields=PORT_FIELDS)
             for raw in filter(deletions.stays, listed):
                 own = run.ownership.manages(raw["name"], raw["description"])
-                if not own and raw["device_owner"] not in AUTOMATIC and raw["device_id"] not in deletions.going:
+                goes = raw["device_owner"] in AUTOMATIC or bare_device(raw["device_id"]) in deletions.going
+                if not own and not goes:
                     device = " ".join(filter(None, (raw["device_owner"], raw["device_id"])))
                     yield Dependent(router, raw["id"], raw["name"], place(run, raw, device and f"of {device}"))
 

@@ -233,7 +233,7 @@ class FloatingIPRecord(NeutronRecord):
     router_id: str | None = None
     """Id of the router that serves it, also if it has only port forwardings."""
     device_id: str = ""
-    """Id of the device of that port, such as a server."""
+    """Id of the device of that port, such as a server or a load balancer."""
     status: str = ""
     port_forwardings: tuple[PortForwarding, ...] = ()
     """Its ports that lead somewhere; only a floating IP without a port has them."""
@@ -245,7 +245,7 @@ class FloatingIPRecord(NeutronRecord):
             raw,
             address=raw["floating_ip_address"],
             network_id=raw["floating_network_id"],
-            device_id=(raw.get("port_details") or {}).get("device_id") or "",
+            device_id=bare_device((raw.get("port_details") or {}).get("device_id") or ""),
             port_forwardings=tuple(map(PortForwarding.read, raw.get("port_forwardings") or ())),
         )
 
@@ -310,6 +310,14 @@ INTERFACES = (
 """Device owners of interface ports: plain, distributed and highly available routers."""
 AUTOMATIC = ("network:dhcp", "network:distributed", "network:floatingip_agent_gateway")
 """Device owners of ports that Neutron deletes together with a network or subnet (neutron-lib 5.0.1, constants.py)."""
+
+
+def bare_device(device_id: str) -> str:
+    """Return the id of what a port goes with: of a load balancer, or of the subnet from which OVN asks its members.
+
+    octavia 19.0.0, network/drivers/neutron/allowed_address_pairs.py; ovn-octavia-provider 11.0.0, helper.py.
+    """
+    return device_id.removeprefix("lb-").removeprefix("ovn-lb-hm-")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,7 @@ from openstack_prep.resources.lists.neutron_records import (
     RouterRecord,
     RuleRecord,
     SubnetRecord,
+    bare_device,
     list_records,
 )
 from openstack_prep.resources.lists.ownership import name_of
@@ -118,7 +119,7 @@ def of_floating_ip(record: FloatingIPRecord) -> Use:
 
 def of_port(run: CloudRun, port: PortRecord, going: frozenset[str] = frozenset()) -> Use:
     """Return the use of a port: its server or other device, and floating IPs that the spec does not manage."""
-    device = port.device_id and port.device_id not in going
+    device = port.device_id and bare_device(port.device_id) not in going
     attached = (each for each in queries.floating_ips_on(run, port.project_id) if each.port_id == port.id)
     staying = (each for each in attached if stays_attached(each, going))
     foreign = (each for each in staying if name_of(run.ownership, each) is None)
@@ -219,7 +220,7 @@ def remove_interface(cloud: Cloud, router_id: str, interface: Raw) -> None:
 
 def _staying(ports: Iterable[PortRecord], going: frozenset[str]) -> Iterator[str]:
     for port in ports:
-        if port.device_owner not in AUTOMATIC and not {port.id, port.device_id} & going:
+        if port.device_owner not in AUTOMATIC and not {port.id, bare_device(port.device_id)} & going:
             yield _shown(port)
 
 

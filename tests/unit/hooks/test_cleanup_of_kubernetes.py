@@ -18,7 +18,7 @@ from openstack_prep.hooks.cleanup import plan_cleanup
 from openstack_prep.openshift import leftover
 from tests.unit.clusters.test_cloud_provider_names import CSI, made
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, failure, port_row, sent, token
-from tests.unit.hooks.test_cleanup import CINDER, ID, NEUTRON, Lists, floating, there
+from tests.unit.hooks.test_cleanup import ID, NEUTRON, Lists, floating, there
 
 __all__ = ["there"]
 
@@ -95,55 +95,6 @@ def test_all_of_one_cluster_in_the_right_order_and_nothing_of_the_other(octavia:
     }
 
 
-def test_the_requests_that_delete_it(octavia: Lists, services: requests_mock.Mocker) -> None:
-    """As the provider does: the load balancer with all its parts first; then nothing uses the rest."""
-    gone: set[str] = set()
-
-    def delete(name: str, identifier: str) -> Any:
-        def answer(request: Any, context: Any) -> str:
-            octavia[name] = [each for each in octavia[name] if each["id"] != identifier]
-            gone.add(identifier)
-            return ""
-
-        return answer
-
-    def delete_balancer(request: Any, context: Any) -> str:
-        """Octavia deletes its port, so Neutron detaches the floating IP, which is another revision of it."""
-        delete("ports", "vip-prod")(request, context)
-        octavia["floatingips"][0] |= {"port_id": None, "revision_number": 2}
-        return delete("load_balancers", "lb-prod")(request, context)
-
-    path = f"{BALANCERS}/loadbalancers/lb-prod"
-    services.delete(path, text=delete_balancer, status_code=204)
-    pending, over = ({"loadbalancer": {"provisioning_status": each}} for each in ("PENDING_DELETE", "DELETED"))
-    services.get(path, [{"json": pending}, {"json": over}])
-
-    def delete_address(request: Any, context: Any) -> str:
-        context.status_code = 204 if request.headers["If-Match"] == "revision_number=2" else 412
-        return delete("floatingips", "id-of-192.0.2.5")(request, context) if context.status_code == 204 else ""
-
-    services.delete(f"{NEUTRON}/floatingips/id-of-192.0.2.5", text=delete_address)
-    services.delete(f"{NEUTRON}/security-groups/g-prod", text=delete("security_groups", "g-prod"), status_code=204)
-    for name, identifier in (("snapshots", "n-prod"), ("volumes", "v-prod")):
-        services.delete(f"{CINDER}/{name}/{identifier}", text=delete(name, identifier), status_code=202)
-        status = {name.removesuffix("s"): {"status": "available"}}
-        services.get(f"{CINDER}/{name}/{identifier}", [{"json": status}, failure(404)])
-    others = {name: [each for each in raws if LONGER in str(each)] for name, raws in octavia.items()}
-    cleanup(Cloud(connection()), cluster=CLUSTER).raise_for_failures()
-    deletes = [each for each in sent(services) if each.startswith("DELETE")]
-    assert deletes.index("DELETE /v2.0/lbaas/loadbalancers/lb-prod?cascade=true") < min(
-        deletes.index(f"DELETE /v2.0/{each}") for each in ("floatingips/id-of-192.0.2.5", "security-groups/g-prod")
-    )
-    assert gone == {"lb-prod", "vip-prod", "id-of-192.0.2.5", "g-prod", "n-prod", "v-prod"}
-    assert octavia == others
-    assert plan() == {}
-
-
-def test_a_cluster_whose_machines_run_is_refused(octavia: Lists) -> None:
-    found = refusals(LONGER)
-    assert re.search(r"load_balancer/kube_service_prod_eu_default_web: .* 10\.0\.0\.11: server prod-eu-worker-0", found)
-
-
 RULE_OF_SERVICE: dict[str, Any] = {
     "id": "r",
     "project_id": ADMIN_PROJECT,
@@ -193,13 +144,6 @@ def test_a_member_is_the_address_of_a_running_machine(
         assert plan()
     else:
         assert "balances to 10.0.0.11" in refusals()
-
-
-def test_a_load_balancer_that_another_cluster_shares_is_refused(octavia: Lists) -> None:
-    octavia["load_balancers"][0]["tags"] = ["kube_service_prod_default_web", "kube_service_prod_shop_web"]
-    assert plan()
-    octavia["load_balancers"][0]["tags"] += ["kube_service_prod_eu_shop_web"]
-    assert "kube_service_prod_eu_shop_web shares it" in refusals()
 
 
 def test_a_volume_or_group_in_use_is_refused(octavia: Lists) -> None:

@@ -14,7 +14,7 @@ from openstack_prep.openshift.leftover import NETWORK, detach, list_all, remove,
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord, RouterRecord
 from openstack_prep.resources.lists.nova_records import ServerRecord
 from openstack_prep.resources.lists.volumes import VolumeRecord
-from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, port_row, sent, subnet_row, token
+from tests.unit.conftest import ENDPOINTS, connection, failure, port_row, sent, subnet_row
 from tests.unit.hooks.test_cleanup import floating
 from tests.unit.texts import expect_error
 
@@ -47,23 +47,6 @@ def test_a_neutron_without_trunks(run: CloudRun, services: requests_mock.Mocker)
 def test_a_cloud_without_octavia(run: CloudRun, services: requests_mock.Mocker) -> None:
     assert list_all(run, "load_balancer", ID) == []
     assert sent(services) == []
-
-
-def test_load_balancers_go_with_all_that_is_theirs(
-    run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(ENDPOINTS, "load-balancer", "http://octavia")
-    services.post(f"{IDENTITY}/auth/tokens", json=token(), headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
-    links = [{"rel": "self", "href": "http://octavia/v2"}]
-    services.get("http://octavia", json={"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]})
-    path = "http://octavia/v2.0/lbaas/loadbalancers"
-    services.get(path, json={"loadbalancers": [{"id": "lb", "name": "a", "description": ID}]})
-    (found,) = list_all(run, "load_balancer", ID)
-    gone = services.delete(f"{path}/lb", status_code=204)
-    going = {"json": {"loadbalancer": {"provisioning_status": "PENDING_DELETE"}}}
-    services.get(f"{path}/lb", [going, {"json": {"loadbalancer": {"provisioning_status": "DELETED"}}}])
-    remove(run, "load_balancer", found)
-    assert gone.last_request.qs == {"cascade": ["true"]}
 
 
 def test_a_server_is_waited_for(run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,16 +74,13 @@ def test_backups_are_left(run: CloudRun, services: requests_mock.Mocker) -> None
     assert found(run, row_of(project.PROJECT, "backup")) == ["backup/b1"]
 
 
-def test_zones_and_load_balancers_are_left(run: CloudRun, catalogue: requests_mock.Mocker) -> None:
+def test_zones_are_left(run: CloudRun, catalogue: requests_mock.Mocker) -> None:
     stays = {"id": "z1", "name": "lab.example.", "action": "NONE", "status": "ACTIVE"}
     shared = {"id": "z3", "name": "theirs.example.", "project_id": "p2"}
     goes = {"id": "z2", "name": "gone.example.", "action": "DELETE", "status": "PENDING"}
     zones = catalogue.get(re.compile("^http://dns/v2/zones"), json={"zones": [stays, goes, shared]})
     assert found(run, row_of(project.PROJECT, "zone")) == ["zone/z1"]
     assert zones.last_request.headers["X-Auth-Sudo-Project-ID"] == "p1"
-    balancers = {"loadbalancers": [{"id": "l1", "name": "lb"}, {"id": "l2", "name": "ours"}]}
-    catalogue.get(re.compile("^http://octavia/v2/.*lbaas/loadbalancers"), json=balancers)
-    assert found(run, row_of(project.PROJECT, "load_balancer"), LAB, "l2") == ["load_balancer/l1"]
 
 
 def test_other_services_are_not_claimed_to_be_empty(

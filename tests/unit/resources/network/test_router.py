@@ -16,7 +16,12 @@ from openstack_prep.resources.lists.neutron_records import INTERFACES, PortRecor
 from openstack_prep.resources.network.declared_port import Port, PortAddress
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.subnet import Route, Subnet
-from openstack_prep.resources.network.uses import attachment_id, blockers_of_port, blockers_of_router
+from openstack_prep.resources.network.uses import (
+    attachment_id,
+    blockers_of_network,
+    blockers_of_port,
+    blockers_of_router,
+)
 from tests.unit.conftest import (
     ADMIN_PROJECT,
     ENDPOINTS,
@@ -459,11 +464,24 @@ def test_floating_ips_behind_it_keep_it_unless_they_go(
         "project_id": "",
         "port_id": "p1",
     }
-    row |= {"router_id": "r1", "port_details": {"device_id": "s1"}}
-    services.get(f"{NEUTRON}/floatingips?router_id=r1", json={"floatingips": [row]})
-    assert [each.split()[2] for each in blockers_of_router(run, "r1", frozenset())] == ["192.0.2.7"]
-    for going in ("f1", "p1", "s1", attachment_id("f1", "p1")):
-        assert not list(blockers_of_router(run, "r1", frozenset({going})))
+    for device in ("s1", "lb-s1"):  # of a server, and of a load balancer with this id
+        row |= {"router_id": "r1", "port_details": {"device_id": device}}
+        services.get(f"{NEUTRON}/floatingips?router_id=r1", json={"floatingips": [row]})
+        run = CloudRun(run.admin, run.ownership)
+        assert [each.split()[2] for each in blockers_of_router(run, "r1", frozenset())] == ["192.0.2.7"]
+        for going in ("f1", "p1", "s1", attachment_id("f1", "p1")):
+            assert not list(blockers_of_router(run, "r1", frozenset({going})))
+
+
+@pytest.mark.parametrize("device", ["s1", "lb-s1", "ovn-lb-hm-s1"])
+def test_ports_of_what_goes_do_not_keep_their_network(
+    run: CloudRun, services: requests_mock.Mocker, device: str
+) -> None:
+    """Of a server, of a load balancer, and of a subnet from which OVN asks the members of one."""
+    listed = [port_row(id="p1", device_id=device, device_owner="ovn-lb:vip")]
+    services.get(f"{NEUTRON}/ports", json={"ports": listed})
+    assert len(list(blockers_of_network(run, "n1", frozenset({"another"})))) == 1
+    assert list(blockers_of_network(run, "n1", frozenset({"s1"}))) == []
 
 
 @pytest.mark.parametrize("fields", [{}, {"tags": ["openstack-prep:lab~api"]}], ids=["foreign", "of the spec"])
