@@ -254,6 +254,16 @@ def apart(world: Mesh, routes: tuple[int, ...]) -> Iterator[None]:
     network.add_interface_to_router(first, subnet_id=subnet.id)
 
 
+@mesh("the network of one cluster with a smaller MTU", "network.mtu-differs", "1>2 udp 8472")
+def smaller_mtu(world: Mesh) -> Iterator[None]:
+    """TCP and pings pass; a tunnel's packet of full size does not, and nobody says so to the pod that sent it."""
+    (found,) = world.network.networks(project_id=world.project_id, name="nodes2")
+    before = found.mtu
+    world.network.update_network(found, mtu=before - 100)
+    yield
+    world.network.update_network(found, mtu=before)
+
+
 @mesh("the node with the address of the mesh without pairs", "pairs.missing", "1>2 tcp 2379")
 def no_pair(world: Mesh) -> Iterator[None]:
     port = world.network.get_port(world.nodes["cluster2"][0].port_id)

@@ -2,6 +2,8 @@
 
 passages.py serve PORT                     echo what comes by UDP
 passages.py ask PROTOCOL:ADDRESS:PORT...   print those that are answered; ICMP has port 0
+
+What is asked by UDP is as large as this machine may send, and may not be cut on its way: a tunnel of a node is so.
 """
 
 from __future__ import annotations
@@ -11,16 +13,21 @@ import socket
 import struct
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 SECONDS = 1.0
 ECHO_REQUEST, HEADER = 8, "!BBHHH"
+IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3  # linux/in.h: whole, whatever a router has said before
+HEADERS = 28
+"""Bytes of the headers of IPv4 and UDP."""
+LARGEST = 65535
 
 
 def serve(port: int) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as open_socket:
         open_socket.bind(("", port))
         while True:
-            data, sender = open_socket.recvfrom(100)
+            data, sender = open_socket.recvfrom(LARGEST)
             open_socket.sendto(data, sender)
 
 
@@ -38,11 +45,13 @@ def by_tcp(address: str, port: int) -> bool:
 
 
 def by_udp(address: str, port: int) -> bool:
+    sent = os.urandom(int(Path("/sys/class/net/eth0/mtu").read_text()) - HEADERS)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        asking.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
         asking.settimeout(SECONDS)
         asking.connect((address, port))
-        asking.send(b"echo")
-        return asking.recv(100) == b"echo"
+        asking.send(sent)
+        return asking.recv(LARGEST) == sent
 
 
 def by_icmp(address: str, _: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from importlib import resources
 
@@ -11,6 +12,7 @@ from tests.demo import KEY
 from tests.devcloud.data_plane import DataPlane
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
+from tests.functional import client
 from tests.functional.conftest import Prep
 from tests.packets.machines import Node, until, wait_for_network
 from tests.packets.meshed import MESHES, Mesh, MeshSituation
@@ -69,3 +71,19 @@ def test_mesh_and_packets(world: Mesh, situation: MeshSituation) -> None:
     assert until(lambda: not world.lost(seen["required"]))
     codes = {each["code"] for each in seen["findings"]}
     assert (codes, lost) == (set(situation.codes.split()), situation.lost)
+
+
+def test_a_printed_mtu_lets_tunnels_pass(world: Mesh) -> None:
+    (smaller,) = [each for each in MESHES if each.codes == "network.mtu-differs"]
+    (network,) = world.network.networks(project_id=world.project_id, name="nodes1")
+    before = network.mtu
+    with smaller.brought_about(world):
+        seen = world.look()
+        (found,) = seen["findings"]
+        assert seen["ok"]
+        client.openstack(shlex.split(found["fix"])[1:], world.prep.environment, world.prep.folder)
+        assert world.look()["findings"] == []
+        passed = until(lambda: not world.lost(seen["required"]))
+        world.network.update_network(network.id, mtu=before)
+    assert passed
+    assert until(lambda: not world.lost(seen["required"]))

@@ -322,6 +322,29 @@ def _without_pair(
         )
 
 
+def sizes(visible: VisibleNetworks, one: MeshCluster, other: MeshCluster) -> Iterator[Diagnostic]:
+    """Yield whether nodes of one cluster send packets that are too large for the network of the other one."""
+    ours, theirs = (
+        {
+            each.network_id: visible.networks[each.network_id].mtu or 0
+            for each in cluster.subnets
+            if each.network_id in visible.networks
+        }
+        for cluster in (one, other)
+    )
+    taken = min(theirs.values(), default=0)
+    for network_id, mtu in ours.items():
+        if mtu > taken > 0:
+            yield Diagnostic(
+                code="network.mtu-differs",
+                where=f"{one.name} to {other.name}",
+                what=f"a network of {one.name} has an MTU of {mtu}, and one of {other.name} has {taken}",
+                why="TCP finds out what fits; larger datagrams, such as those of tunnels, may be lost",
+                fix=visible.openstack("network", "set", "--mtu", str(taken), network_id),
+                status=DiagnosticStatus.WARNING,
+            )
+
+
 def pod_routes(visible: VisibleNetworks, one: MeshCluster, other: MeshCluster) -> Iterator[Diagnostic]:
     """Yield the routers on the path that have no route to the pods of the other cluster."""
     for block in map(ipaddress.ip_network, other.pod_networks):
@@ -546,7 +569,7 @@ def examine(visible: VisibleNetworks, members: Sequence[Member], nodes: Mapping[
     paths = [
         each
         for pair in permutations(clusters.values(), 2)
-        for each in (*routing(visible, *pair), *pod_routes(visible, *pair))
+        for each in (*routing(visible, *pair), *pod_routes(visible, *pair), *sizes(visible, *pair))
     ]
     found = [each for cluster in clusters.values() for each in own_addresses(visible, cluster)]
     found += _each_command_once(paths)

@@ -136,6 +136,9 @@ class Machines:
         """What is plugged: by port, its machine and its settings."""
 
     def agree(self, wanted):
+        for port, settings in self.ports.items():
+            if port in wanted and settings | {"mtu": wanted[port]["mtu"]} == wanted[port] != settings:
+                self._resize(port, wanted[port])
         for port in [port for port, settings in self.ports.items() if wanted.get(port) != settings]:
             self._remove(port, self.ports.pop(port)["machine"])
         for port, settings in wanted.items():
@@ -157,6 +160,14 @@ class Machines:
         add_interface(machine, tap(port), f"eth{len(mine)}", mac, **settings)
         self.switch.plug("br-int", tap(port), iface_id=port, attached_mac=mac)
         say(f"{machine} has {port} {mac} {settings}")
+
+    def _resize(self, port, settings):
+        """Give an interface another MTU, as a lease that is renewed does."""
+        links = run("ip", "-n", settings["machine"], "-o", "link").splitlines()
+        (link,) = [each.split(": ")[1].partition("@")[0] for each in links if settings["mac"] in each]
+        run("ip", "-n", settings["machine"], "link", "set", link, "mtu", settings["mtu"])
+        self.ports[port] = settings
+        say(f"{settings['machine']} has {port} with MTU {settings['mtu']}")
 
     def _remove(self, port, machine):
         self.switch.unplug("br-int", tap(port))

@@ -6,6 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from openstack_prep.kubernetes.cilium import Cilium, Member
 from openstack_prep.kubernetes.mesh.examination import Examination, MeshNodes, examine, mesh_cluster
 from openstack_prep.kubernetes.model import KubernetesCluster
@@ -32,12 +34,15 @@ def nodes(name: str, known: int = 2) -> MeshNodes:
     return MeshNodes(ports=ports, subnets=[SubnetRecord.read(of)], roles=roles)
 
 
-def examined(joined: Collection[str] = ("one", "two"), rules: Any = OPEN, known: int = 2, **cilium: Any) -> Examination:
+def examined(
+    joined: Collection[str] = ("one", "two"), rules: Any = OPEN, known: int = 2, networks: Any = (), **cilium: Any
+) -> Examination:
     seen = visible(
         subnets=[*SUBNETS.values()],
         interfaces=[interface("r", SUBNETS[name]) for name in joined],
         routers=[router("r")],
         groups=[group("one", *rules), group("two", *OPEN)],
+        networks=networks,
     )
     members = [member(name, n, **cilium) for n, name in enumerate(SUBNETS, 1)]
     return examine(seen, members, {name: nodes(name, known) for name in SUBNETS})
@@ -59,6 +64,17 @@ def test_one_command_that_serves_both_directions_is_reported_once() -> None:
     assert "route.missing" in codes(found)
     commands = [each.fix for each in found.findings if each.fix.startswith("openstack ")]
     assert len(commands) == len({*commands}) > 0
+
+
+@pytest.mark.parametrize(
+    ("mtus", "where"),
+    [((1450, 1400), ["one to two"]), ((1400, 1450), ["two to one"]), ((1400, 1400), []), ((1400, None), [])],
+)
+def test_networks_of_different_mtus(mtus: tuple[int, int | None], where: list[str]) -> None:
+    networks = [{"id": f"net-{name}", "mtu": mtu} for name, mtu in zip(SUBNETS, mtus, strict=True)]
+    found = examined(mesh_service="NodePort", networks=networks)
+    assert [(each.code, each.where) for each in found.findings] == [("network.mtu-differs", each) for each in where]
+    assert found.ok
 
 
 def test_rules_that_are_missing_are_found_between_clusters_and_within_one() -> None:
