@@ -15,7 +15,8 @@ from tests.functional.conftest import Prep
 from tests.packets.machines import Node, from_outside
 
 HOST = "shop.example.com"
-ADDRESS = "10.1.0.201"
+ADDRESS, ADDRESS6 = "10.1.0.201", "2001:db8:1::201"
+SUBNET6 = "2001:db8:1::/64"
 PORTS = (443, 9090)
 
 
@@ -49,9 +50,10 @@ class Exposed:
         (found,) = self.network.security_groups(project_id=self.project_id, name="nodes")
         return found
 
-    def answers(self) -> bool:
+    def answers(self, exposure: str = "shop") -> bool:
         """Whether a client outside is answered by a node."""
-        return from_outside(self.plane, HOST, self.outside) in [node.name for node in self.nodes]
+        address = ADDRESS6 if exposure == "shop6" else self.outside
+        return from_outside(self.plane, HOST, address) in [node.name for node in self.nodes]
 
     def shown(self) -> dict[str, list[str]]:
         """Return by exposure the codes of the hops that ``exposures show`` does not find right."""
@@ -71,7 +73,8 @@ class Exposed:
         self.prep.apply()
         self.plane.sync()
         self.nodes[1].withdraw(ADDRESS)
-        self.nodes[0].announce(ADDRESS)
+        for address in (ADDRESS, *([ADDRESS6] if SUBNET6 in self.prep.spec.read_text() else [])):
+            self.nodes[0].announce(address)
 
     def access(self) -> Path:
         (folder,) = self.prep.folder.glob("*-access")
@@ -86,6 +89,8 @@ class Exposure:
     brought_about: Callable[[Exposed], AbstractContextManager[None]]
     codes: str
     answered: bool
+    of: str = "shop"
+    """The exposure that is asked."""
 
     def __str__(self) -> str:
         return self.name
@@ -95,9 +100,9 @@ EXPOSURES: list[Exposure] = []
 Steps = Callable[[Exposed], Iterator[None]]
 
 
-def exposure(name: str, codes: str = "", *, answered: bool) -> Callable[[Steps], Steps]:
+def exposure(name: str, codes: str = "", *, answered: bool, of: str = "shop") -> Callable[[Steps], Steps]:
     def declare(steps: Steps) -> Steps:
-        EXPOSURES.append(Exposure(name, contextmanager(steps), codes, answered))
+        EXPOSURES.append(Exposure(name, contextmanager(steps), codes, answered, of))
         return steps
 
     return declare
@@ -148,10 +153,10 @@ def other_without_pairs(world: Exposed) -> Iterator[None]:
 
 
 @contextmanager
-def instead_of_rule(world: Exposed, **rule: Any) -> Iterator[None]:
+def instead_of_rule(world: Exposed, *, version: str = "IPv4", **rule: Any) -> Iterator[None]:
     group = world.group
     for each in group.security_group_rules:
-        if each["port_range_min"] == 443:
+        if each["port_range_min"] == 443 and each["ethertype"] == version:
             world.network.delete_security_group_rule(each["id"])
     added = None
     if rule:
@@ -208,6 +213,53 @@ def forwarded(world: Exposed) -> Iterator[None]:
 def not_reserved(world: Exposed) -> Iterator[None]:
     world.network.delete_port(world.floating_ip.port_id)
     yield
+
+
+@exposure(
+    "the port that reserves the address deleted, and the address given to another one",
+    "exposure.files-differ exposure.not-reserved",
+    answered=True,
+)
+def given_away(world: Exposed) -> Iterator[None]:
+    """As an allocation pool does with what nothing reserves; it is answered until a server has that port."""
+    found, network = world.floating_ip, world.network
+    reserved = network.get_port(found.port_id)
+    network.delete_port(reserved.id)
+    made = network.create_port(
+        network_id=reserved.network_id, project_id=world.project_id, fixed_ips=[{"ip_address": ADDRESS}]
+    )
+    network.update_ip(found, port_id=made.id)
+    yield
+    network.update_ip(found, port_id=None)
+    network.delete_port(made)
+
+
+@exposure("the nodes' network with an MTU of 1280", answered=True)
+def small_mtu(world: Exposed) -> Iterator[None]:
+    (found,) = world.network.networks(project_id=world.project_id, name="nodes")
+    before = found.mtu
+    world.network.update_network(found, mtu=1280)
+    yield
+    world.network.update_network(found, mtu=before)
+
+
+@exposure("the address of IPv6, which needs no floating IP", answered=True, of="shop6")
+def by_ipv6(world: Exposed) -> Iterator[None]:
+    yield
+
+
+@exposure(
+    "the address of IPv6 without its pair on the node that announces", "pairs.missing", answered=False, of="shop6"
+)
+def ipv6_without_pair(world: Exposed) -> Iterator[None]:
+    with pairs_of(world, world.nodes[0], [ADDRESS]):
+        yield
+
+
+@exposure("the address of IPv6 with a rule for IPv4 alone", "security-group.blocks", answered=False, of="shop6")
+def ipv6_without_rule(world: Exposed) -> Iterator[None]:
+    with instead_of_rule(world, version="IPv6"):
+        yield
 
 
 @exposure("the node that announces gone from the group", "security-group.blocks", answered=False)

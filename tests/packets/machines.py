@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import sys
 import time
 from dataclasses import dataclass
@@ -35,11 +36,12 @@ class Node:
 
     def announce(self, address: str) -> None:
         """Take an address besides its own, and announce it."""
-        self.plane.run(self.id, "ip", "addr", "replace", f"{address}/32", "dev", "eth0")
+        more = ["nodad"] if ":" in address else []
+        self.plane.run(self.id, "ip", "addr", "replace", str(ipaddress.ip_network(address)), "dev", "eth0", *more)
         self.plane.run(self.id, sys.executable, str(ANNOUNCE), address)
 
     def withdraw(self, address: str) -> None:
-        self.plane.run(self.id, "ip", "addr", "del", f"{address}/32", "dev", "eth0")
+        self.plane.run(self.id, "ip", "addr", "del", str(ipaddress.ip_network(address)), "dev", "eth0")
 
     def get(self, url: str, *words: str, seconds: float = 1) -> str:
         """Return what it gets by HTTP; empty without an answer."""
@@ -49,12 +51,13 @@ class Node:
 def get(plane: DataPlane, client: str, url: str, *words: str, seconds: float = 1) -> str:
     """Return what a client gets by HTTP; empty without an answer."""
     ended = plane.run(client, "curl", "--silent", "--insecure", "--max-time", str(seconds), *words, url)
-    return ended.stdout if ended.returncode == 0 else ""
+    return ended.stdout.strip() if ended.returncode == 0 else ""
 
 
 def from_outside(plane: DataPlane, host: str, address: str, port: int = 443) -> str:
     """Return what a client outside gets that knows the address of a name."""
-    return get(plane, OUTSIDE, f"https://{host}:{port}/", "--resolve", f"{host}:{port}:{address}")
+    at = f"[{address}]" if ":" in address else address
+    return get(plane, OUTSIDE, f"https://{host}:{port}/", "--resolve", f"{host}:{port}:{at}")
 
 
 def boot(connection: Any, plane: DataPlane, ports: list[Any], image_id: str) -> list[Node]:
@@ -69,7 +72,8 @@ def boot(connection: Any, plane: DataPlane, ports: list[Any], image_id: str) -> 
     nodes = []
     for server, port in zip(made, ports, strict=True):
         connection.compute.wait_for_server(server, interval=0.2, wait=120)
-        nodes.append(Node(plane, port.name, server.id, port.fixed_ips[0]["ip_address"], port.id))
+        address = next(each["ip_address"] for each in port.fixed_ips if ":" not in each["ip_address"])
+        nodes.append(Node(plane, port.name, server.id, address, port.id))
     wait_for_network(nodes)
     return nodes
 

@@ -160,7 +160,7 @@ class PlayedCluster:
         at = f"[{address}]" if ":" in address else address
         words = ("--silent", "--insecure", "--max-time", str(seconds), "--resolve", f"{host}:{port}:{at}")
         ended = self.plane.run(client, "curl", *words, f"{scheme}://{host}:{port}/")
-        return ended.stdout if ended.returncode == 0 else NOBODY
+        return ended.stdout.strip() if ended.returncode == 0 else NOBODY
 
     def settle(self) -> None:
         """Wait until the bridges do what Neutron wants."""

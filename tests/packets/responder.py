@@ -1,6 +1,7 @@
 """A small server that answers every request with the name of its machine: ``responder.py NAME CERTIFICATE PORT...``.
 
-Ports 80 and 1936 speak HTTP, all others HTTPS.  It listens on all addresses, virtual ones included.
+Ports 80 and 1936 speak HTTP, all others HTTPS.  It listens on all addresses, virtual ones included.  An answer takes
+several packets as large as the way allows.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import sys
 import threading
 
 PLAIN = (80, 1936)
+SIZE = 8192
+"""Bytes of an answer: the name, and blanks."""
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     name = ""
 
     def do_GET(self) -> None:
-        body = self.name.encode()
+        body = self.name.encode().ljust(SIZE)
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -477,6 +477,38 @@ def network_down(world: World) -> Iterator[None]:
     world.network.update_network(network_id, admin_state_up=True)
 
 
+@situation("the machines' network with an MTU of 1280")
+def small_mtu(world: World) -> Iterator[None]:
+    """Answers of several packets pass: TCP tells the other side how much fits."""
+    network = world.network.get_network(world.played.cluster.port("ingress-port").network_id)
+    before = network.mtu
+    world.network.update_network(network, mtu=1280)
+    yield
+    world.network.update_network(network, mtu=before)
+
+
+@situation(
+    "the virtual address's port deleted, and the address given to another port with the floating IP",
+    ingress="port.missing port.missing port.missing",
+)
+def given_away(world: World) -> Iterator[None]:
+    """As an allocation pool does with what nothing reserves."""
+    network, port = world.network, world.played.cluster.port("ingress-port")
+    (found,) = network.ips(floating_ip_address=world.played.floating["ingress"])
+    address = {"network_id": port.network_id, "fixed_ips": port.fixed_ips}
+    network.delete_port(port)
+    other = network.create_port(name="somebody", **address)
+    network.update_ip(found, port_id=other.id)
+    yield
+    network.update_ip(found, port_id=None)
+    network.delete_port(other)
+    again = network.create_port(
+        name=port.name, description=port.description, security_groups=port.security_group_ids, **address
+    )
+    network.set_tags(again, list(port.tags))
+    network.update_ip(found, port_id=again.id)
+
+
 # --- machines ---------------------------------------------------------------------------------
 
 

@@ -6,16 +6,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from tests.devcloud.data_plane import DataPlane
+from tests.devcloud.data_plane import OUTSIDE, DataPlane
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.functional.conftest import Prep
 from tests.functional.test_exposed_clusters import SHIPPED
-from tests.packets.exposed import ADDRESS, EXPOSURES, HOST, PORTS, Exposed, Exposure
+from tests.packets.exposed import ADDRESS, ADDRESS6, EXPOSURES, HOST, PORTS, SUBNET6, Exposed, Exposure
 from tests.packets.machines import boot, from_outside, until
 
 NODES = {"metallb": ("node1", "node2"), "external-ip": ("k8s9", "k8s6")}
@@ -23,13 +24,19 @@ NODES = {"metallb": ("node1", "node2"), "external-ip": ("k8s9", "k8s6")}
 
 
 @contextmanager
-def applied(devcloud: Devcloud, folder: Path, name: str) -> Iterator[Exposed]:
-    """Apply a shipped spec, boot its nodes, and let the first one announce the address."""
+def applied(devcloud: Devcloud, folder: Path, name: str, **more: list[dict[str, Any]]) -> Iterator[Exposed]:
+    """Apply a shipped spec, with ``more`` in its sections, boot its nodes, and let the first one announce the address.
+
+    After destroy, a client outside is answered by nobody.
+    """
     environment = {"OS_CLIENT_CONFIG_FILE": str(devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
     prep = Prep(folder, environment | {"PREP_PASSWORD": "a-password-of-the-test"})
     spec = yaml.safe_load((SHIPPED / f"exposures-{name}.yaml").read_text())
     for user in spec["users"]:
         user["password"] = {"env": "PREP_PASSWORD"}
+    for section, added in more.items():
+        spec[section] += added
+    spec["routers"][0]["interfaces"] += [subnet["name"] for subnet in more.get("subnets", ())]
     prep.write(spec)
     prep.apply()
     admin = devcloud.admin
@@ -47,6 +54,7 @@ def applied(devcloud: Devcloud, folder: Path, name: str) -> Iterator[Exposed]:
     for node in nodes:
         node.answer(folder, *PORTS)
     world = Exposed(prep, plane, admin.network, project.id, nodes)
+    outside = world.outside
     nodes[0].announce(ADDRESS)
     try:
         yield world
@@ -56,12 +64,62 @@ def applied(devcloud: Devcloud, folder: Path, name: str) -> Iterator[Exposed]:
         assert until(lambda: not list(user.compute.servers()), 60)
         admin.image.delete_image(image)
         prep.destroy()
+    plane.sync()
+    assert from_outside(plane, HOST, outside) == ""
+
+
+GATEWAY6 = "2001:db8:1::1"
+IPV6 = {
+    "subnets": [{"name": "nodes6", "network": "nodes", "cidr": SUBNET6, "gateway_ip": GATEWAY6}],
+    "address_pools": [{"name": "services6", "subnet": "nodes6", "addresses": [ADDRESS6]}],
+    "exposures": [
+        {
+            **{"name": "shop6", "cluster": "metallb", "how": "metallb", "pool": "services6"},
+            **{"target": {"service": "shop/frontend6"}, "ports": [{"port": 443}], "allowed_cidrs": ["::/0"]},
+        }
+    ],
+}
+
+
+@contextmanager
+def routed(devcloud: Devcloud) -> Iterator[None]:
+    """Give the external network IPv6, with the address of the namespace outside as its gateway."""
+    network: Any = devcloud.admin.network
+    external = network.find_network("external", ignore_missing=False)
+    made = network.create_subnet(
+        network_id=external.id,
+        ip_version=6,
+        cidr="2001:db8:122::/64",
+        gateway_ip="2001:db8:122::1",
+        is_dhcp_enabled=False,
+    )
+    try:
+        yield
+    finally:
+        network.delete_subnet(made)
+
+
+def way_to_ipv6(world: Exposed) -> None:
+    """Tell the client outside of the router, and the nodes of theirs: no provider and no RA does so here."""
+    (router,) = world.network.routers(project_id=world.project_id)
+    at = [
+        each["ip_address"] for each in router.external_gateway_info["external_fixed_ips"] if ":" in each["ip_address"]
+    ]
+    world.plane.run(OUTSIDE, "ip", "-6", "route", "replace", SUBNET6, "via", *at)
+    for node in world.nodes:
+        world.plane.run(node.id, "ip", "-6", "route", "replace", "default", "via", GATEWAY6)
 
 
 @pytest.fixture(scope="module")
 def metallb(devcloud: Devcloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exposed]:
-    with applied(devcloud, tmp_path_factory.mktemp("metallb"), "metallb") as world:
+    with (
+        routed(devcloud),
+        applied(devcloud, tmp_path_factory.mktemp("metallb"), "metallb", **IPV6) as world,
+    ):
+        way_to_ipv6(world)
+        world.nodes[0].announce(ADDRESS6)
         assert until(world.answers)
+        assert until(lambda: world.answers("shop6"))
         yield world
 
 
@@ -70,10 +128,10 @@ def test_hops_and_packets(metallb: Exposed, exposure: Exposure) -> None:
     with exposure.brought_about(metallb):
         metallb.plane.sync()
         shown = metallb.shown()
-        reached = until(lambda: metallb.answers() == exposure.answered)
+        reached = until(lambda: metallb.answers(exposure.of) == exposure.answered)
     metallb.renew()
-    assert until(metallb.answers)
-    assert (" ".join(sorted(shown["shop"])), reached) == (exposure.codes, True)
+    assert until(lambda: metallb.answers(exposure.of))
+    assert (" ".join(sorted(shown[exposure.of])), reached) == (exposure.codes, True)
 
 
 def test_a_service_for_the_nodes_alone(metallb: Exposed) -> None:
