@@ -168,7 +168,9 @@ def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
     if now.action is Action.REPLACE and not (shown.action is Action.REPLACE and same) and not found:
         found.append(Mistake.about(now.key, "was modified concurrently", AGAIN, code=Code.PLAN_CHANGED))
     judged = not shown.decided_later or isinstance(shown.resource, Unguarded)
-    if shown.action in (Action.UPDATE, Action.ADOPT) and same and judged:
+    is_new = shown.action is Action.CREATE and isinstance(shown.resource, Unguarded)
+    is_of_others = now.observed is not None and not now.observed.ours
+    if (shown.action in (Action.UPDATE, Action.ADOPT) and same and judged) or (is_new and is_of_others):
         found += _came_in(shown, now)
     if not allow_replace:
         return [*found, *now.losses]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake
+from openstack_prep.base.errors import Mistake, Overtaken
 from openstack_prep.base.fields import Limit, LimitGiB, LimitMiB, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.suggestion import suggest
@@ -22,6 +22,7 @@ from openstack_prep.core.resource import Unguarded, Untagged
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota_stores import BLOCK_STORAGE, COMPUTE, STORES, Store
 from openstack_prep.resources.identity.in_project import CURRENT, InProject
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.lists import queries
 
 SINCE = {"router_routes": "2026.2"}
@@ -51,7 +52,7 @@ class Usage:
 class Quota(InProject, Untagged, Unguarded):
     """The quotas of a project; -1 means unlimited, and omitted quotas are not managed.
 
-    Quotas are deleted with their project; destroy restores the defaults of a project that this spec manages. In other
+    Quotas are deleted with their project; destroy --target restores their defaults if this spec manages it. In other
     projects a plan shows whose project it is and the former values, which destroy does not restore.
     """
 
@@ -209,6 +210,9 @@ class Quota(InProject, Untagged, Unguarded):
         return frozenset()  # the id is that of the project, which stays
 
     def create(self, run: CloudRun) -> Observed:
+        """Write them, unless somebody else has created the project since the plan."""
+        if (project := run.look(self.owner) if self.owner else None) and not project.ours:
+            raise Overtaken(f"{self.key}: somebody else has created its project", retryable=True)
         return self._write(run, run.id(self.owner) if self.owner else run.admin.project_id, self.desired())
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
@@ -221,5 +225,12 @@ class Quota(InProject, Untagged, Unguarded):
         return self._observed(run, project_id, values, {})
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        for store, _ in self._split(self.desired()):
-            store.service(run.admin).delete(store.path.format(observed.id))
+        """Restore the defaults: of all quotas if the project goes, else of the spec's, beside those of others."""
+        goes = (Project.kind, observed.id) in run.companions
+        for store, mine in self._split(self.desired()):
+            service, path = store.service(run.admin), store.path.format(observed.id)
+            if goes:
+                service.delete(path)
+            else:
+                default = service.get(store.defaults.format(observed.id))[store.envelope]
+                service.put(path, {store.envelope: {name: default[name] for name in mine}})

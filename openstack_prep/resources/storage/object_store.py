@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 from urllib.parse import quote, unquote, urlsplit
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed, NotFound
+from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed, NotFound, Overtaken
 from openstack_prep.base.fields import Bytes, Name, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
@@ -277,6 +277,9 @@ class ObjectStore(ByProjectUser, Untagged, Unguarded):
             yield replace(Loss.about(self.key, what, fix), lost=(name,))
 
     def create(self, run: CloudRun) -> Observed:
+        """Write all values, unless somebody has set some of them since the plan: Swift would overwrite these."""
+        if self.find_one(run.fresh()) is not None:
+            raise Overtaken(f"{self.key}: somebody has set its values since the plan", retryable=True)
         mark = {MARK: quote(run.ownership.spec), **self._record()}
         tenant = self._send(run, _headers(self.desired()) | mark, self.desired())
         return self._observed(tenant, True, "", self.desired())

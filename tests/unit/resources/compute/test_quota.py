@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 import requests_mock
 
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.shared_cloud import SharedCloud
 from openstack_prep.core import executor, observation, planner
-from openstack_prep.core.model import Action
+from openstack_prep.core.model import Action, Observed
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
 from openstack_prep.resources.identity.project import Project
@@ -63,6 +65,29 @@ def test_a_plan_says_whose_project_gets_other_limits(run: CloudRun, limits: requ
     assert [(change.before, change.after) for change in step.changes] == [(20, 40)]
     assert "not managed by this spec" in step.reason
     assert [step.reason for step in plan(run.fresh(), Quota(cores=20))] == [""]
+
+
+def test_quotas_of_a_project_that_somebody_else_creates_stay(run: CloudRun, limits: requests_mock.Mocker) -> None:
+    limits.get(f"{ENDPOINTS['identity']}/projects", json={"projects": []})
+    made = plan(run, Quota(cores=40, project="lab"))
+    assert [step.action for step in made] == [Action.CREATE]
+    run.known[Project(name="lab").key] = Observed(id=PROJECT)
+    (result,) = executor.execute(made, run).results
+    assert isinstance(result.error, PlanRefused)
+    assert [each.code for each in result.error.mistakes] == [Code.PLAN_CHANGED]
+    assert written(limits) == []
+
+
+@pytest.mark.parametrize("goes", [True, False])
+def test_quotas_that_others_have_set_stay_unless_the_project_goes(
+    run: CloudRun, limits: requests_mock.Mocker, goes: bool
+) -> None:
+    run.companions = {("project", PROJECT): (PROJECT,)} if goes else {}
+    limits.delete(f"{NOVA}/os-quota-sets/{PROJECT}", json={})
+    limits.get(f"{NOVA}/os-quota-sets/{PROJECT}/defaults", json={"quota_set": {"cores": 20, "instances": 10}})
+    Quota(cores=40).delete(run, Observed(id=PROJECT, ours=True))
+    assert written(limits) == ([] if goes else [{"quota_set": {"cores": 20}}])
+    assert [each.split()[0] for each in sent(limits)] == (["DELETE"] if goes else ["GET", "PUT"])
 
 
 def test_services_without_a_declared_key_are_not_asked(run: CloudRun, limits: requests_mock.Mocker) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.base.errors import Loss, NotAllowed
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Loss, NotAllowed, PlanRefused
 from openstack_prep.base.secret import Secret, from_spec
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
@@ -49,8 +50,20 @@ def test_an_account_without_what_we_set_counts_as_absent(
         "X-Account-Meta-Openstack-Prep-Keys": "temp_url_key",
     }
     assert [each.split("?")[0] for each in sent(services)] == [
-        f"{method} /v1/auth_{ADMIN_PROJECT}/" for method in ("HEAD", "POST")
+        f"{method} /v1/auth_{ADMIN_PROJECT}/" for method in ("HEAD", "HEAD", "POST")
     ]
+
+
+@pytest.mark.parametrize("header", ["X-Account-Meta-Temp-URL-Key", "X-Account-Meta-Owner"])
+def test_what_somebody_has_set_since_the_plan_stays(run: CloudRun, services: requests_mock.Mocker, header: str) -> None:
+    services.head(ACCOUNT)
+    store = key(metadata={"Owner": "me"})
+    plan = planner.plan_apply("lab", [store], observation.observe(run, [store]), allow_replace=True)
+    services.head(ACCOUNT, headers={header: "by-hand"})
+    (result,) = executor.execute(plan, run).results
+    assert isinstance(result.error, PlanRefused)
+    assert {each.code for each in result.error.mistakes} <= {Code.PLAN_CHANGED, Code.PLAN_LOSES}
+    assert not [each for each in sent(services) if each.startswith("POST /v1")]
 
 
 @pytest.mark.parametrize(
@@ -227,12 +240,13 @@ def test_delete_leaves_a_key_whose_secret_no_longer_exists(
 
 
 def test_a_refused_quota_says_who_may(run: CloudRun, services: requests_mock.Mocker, wording: Wording) -> None:
+    services.head(ACCOUNT)
     services.post(ACCOUNT, status_code=403)
     with pytest.raises(NotAllowed) as caught:
         ObjectStore(quota_bytes=10).create(run)
     wording(caught.value)
     services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Quota-Bytes": "10"})
-    observed = found(run, ObjectStore(quota_bytes=10))
+    observed = found(run.fresh(), ObjectStore(quota_bytes=10))
     assert observed is not None
     assert observed.values == {"quota_bytes": 10}
 
