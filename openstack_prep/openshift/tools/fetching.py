@@ -53,10 +53,12 @@ class ToolOrigin:
 
     def matches(self, path: Path) -> bool:
         """Whether a file is the one that was unpacked, and is executable."""
-        if not path.is_file() or not os.access(path, os.R_OK | os.X_OK):
-            return False
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
+        return path.is_file() and os.access(path, os.R_OK | os.X_OK) and sha256_of(path) == self.sha256
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager
@@ -301,8 +303,8 @@ def fetch_tools(wanted: ToolRequest, progress: Progress = lambda name, done, tot
     """Ensure that a folder has the tools of a release; each archive is verified against sha256sum.txt.
 
     ``progress`` is called with the name of an archive, the bytes read so far, and its size.  An unchanged
-    version needs no request, a channel needs one.  A file with the name of a tool is replaced atomically,
-    after the whole archive was verified.  Raises ConfigError, DownloadError, PrepError.
+    version needs no request, a channel needs one.  A tool that was fetched before is replaced atomically, after the
+    whole archive was verified; any other file with its name is refused.  Raises ConfigError, DownloadError, PrepError.
     """
     if wanted.key is not None:
         need_gpg()
@@ -329,6 +331,7 @@ def _ensure(
     if len(kept) == len(names) and all(_is_wanted(record, wanted, stem) for record in kept.values()):
         return [_tool(name, wanted, "kept", record) for name, record in kept.items()]
     archive = listing.archive(stem)
+    fetched = kept.keys()
     kept = {name: record for name, record in kept.items() if record.archive_sha256 == archive.sha256}
     status: dict[str, Status] = dict.fromkeys(kept, "kept")
     parts_by_name: Mapping[str, UnpackedTool] = {}
@@ -336,6 +339,9 @@ def _ensure(
         parts_by_name = unpack(
             listing.location(archive), archive.sha256, ARCHIVES[stem], parts, partial(progress, archive.name)
         )
+    for name in names:
+        if name not in fetched:
+            _refuse_others(wanted.into / name, parts_by_name[name].sha256)
     for name in names:
         if name in kept:
             sha256, signed_by = kept[name].sha256, listing.signed_by or kept[name].signed_by
@@ -359,6 +365,13 @@ def _is_wanted(record: ToolOrigin, wanted: ToolRequest, stem: str) -> bool:
     if wanted.version is None or (wanted.key is not None and record.signed_by is None):
         return False
     return record.archive in layout.archive_names(stem, wanted.platforms, wanted.version)
+
+
+def _refuse_others(path: Path, sha256: str) -> None:
+    """Raise ConfigError for a file in the place of a tool that was not fetched, unless it is the same."""
+    if path.is_file() and not (os.access(path, os.R_OK) and sha256_of(path) == sha256):
+        what = "is not the file that openstack-prep has fetched, so somebody may use it"
+        raise ConfigError(f"{path} {what}; move it away, choose another folder (--into), or leave it out (--only)")
 
 
 def _install(part: Path, path: Path) -> Status:

@@ -126,13 +126,11 @@ def test_another_machine(mirror: Web, wanted: ToolRequest) -> None:
     assert (wanted.into / "openshift-install").read_bytes() == b"another machine'sinstall-mac-arm64"
 
 
-@pytest.mark.parametrize("harm", ["changed", "gone", "not to be run"])
+@pytest.mark.parametrize("harm", ["gone", "not to be run"])
 def test_a_tool_that_is_not_as_it_was(mirror: Web, wanted: ToolRequest, harm: str) -> None:
     fetch_tools(wanted)
     path = wanted.into / "oc"
-    if harm == "changed":
-        path.write_bytes(b"mine")
-    elif harm == "gone":
+    if harm == "gone":
         path.unlink()
     else:
         path.chmod(0o644)
@@ -140,6 +138,21 @@ def test_a_tool_that_is_not_as_it_was(mirror: Web, wanted: ToolRequest, harm: st
     assert tools["openshift-install"] == "kept"
     assert tools["oc"] == ("fetched" if harm == "gone" else "replaced")
     assert path.read_bytes() == CLIENT + b"4.18.7"
+
+
+@pytest.mark.parametrize("was_fetched", [True, False])
+def test_somebodys_own_tool_stays(mirror: Web, wanted: ToolRequest, was_fetched: bool) -> None:
+    if was_fetched:
+        fetch_tools(wanted)
+    wanted.into.mkdir(exist_ok=True)
+    path = wanted.into / "kubectl"
+    path.unlink(missing_ok=True)  # it may be a link to oc
+    path.write_bytes(b"mine")
+    for request in (wanted, replace(wanted, release="stable-4.18")):
+        with expect_error(ConfigError, str(path), "--into", "--only"):
+            fetch_tools(request)
+    assert path.read_bytes() == b"mine"
+    assert told(fetch_tools(replace(wanted, tools=["oc"])))[0][2] == ("kept" if was_fetched else "fetched")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"oc": 1}', '{"oc": {"version": "4.18.7"}}'])
