@@ -36,15 +36,17 @@ def start_over(folder: str | Path, *, clouds: Path | None = None, jobs: int = 8)
     in its project first.  install-config.yaml is restored from its copy; of metadata.json and the files to log in to
     the cluster copies stay.
     ``clouds``: the clouds.yaml of the installer. ``jobs`` is how many requests are sent at a time. Raises ConfigError
-    if something of the cluster exists, if another run is at work in the folder, or if it is not known which cluster
-    the files belong to; CloudError.
+    if something of the cluster exists, if another run is at work in the folder, if it is not known which cluster
+    the files belong to, or if one may be somebody's own for Terraform; CloudError.
     """
     place = Folder(Path(folder))
     with place.locked():
         found = written(place.path)
         if not found and not place.used:
             return ()
-        for infra_id, entry in place.clusters.items():
+        clusters = place.clusters
+        place.refuse_others(clusters)
+        for infra_id, entry in clusters.items():
             cloud = connect(entry or place.cloud(), clouds_file=clouds or clouds_file())
             if what := _existing(cloud, infra_id, jobs):
                 raise ConfigError(f"{place.path}: {what}; {_to_remove(place, infra_id)}")

@@ -11,7 +11,7 @@ import contextlib
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -159,6 +159,13 @@ class Folder:
                 if not named:
                     raise
         return named
+
+    def refuse_others(self, clusters: Collection[str]) -> None:
+        """Raise ConfigError for files with names that Terraform itself gives, unless they name one of the clusters."""
+        for each in (self.path / name for name in installer.OF_TERRAFORM):
+            if each.exists() and not any(infra_id in _read(each) for infra_id in clusters):
+                what = f"{each} names no cluster that was installed from {self.path}, so somebody may use it"
+                raise ConfigError(f"{what} with Terraform; move it away")
 
     def clear(self) -> None:
         """Delete what the installer wrote for one cluster, and have install-config.yaml again, from its copy.

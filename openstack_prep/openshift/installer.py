@@ -44,6 +44,8 @@ WRITTEN = (
     METADATA,
 )
 """Patterns of the files that ``create`` writes for one cluster; metadata.json, which names the cluster, is last."""
+OF_TERRAFORM = ("terraform.tfstate", "terraform.tfvars.json")
+"""Those of them that Terraform reads and writes in any directory; the installer's contain the infraID."""
 MANIFESTS = {
     "manifests": "cluster-config.yaml",
     "openshift": "99_kubeadmin-password-secret.yaml",

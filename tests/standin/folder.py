@@ -75,7 +75,7 @@ class Folder:
         document, infra_id = state[CONFIG]["config"], state[IDENTITY]["InfraID"]
         recipe = from_install_config(document, infra_id, release)
         for name in ASSETS:
-            self._write(name)
+            self._write(name, infra_id)
         cloud = document["platform"]["openstack"].get("cloud") or os.environ.get("OS_CLOUD", "openstack")
         metadata = {
             "clusterName": document["metadata"]["name"],
@@ -136,7 +136,7 @@ class Folder:
         if release < CAPI:
             names = [f"terraform.{each}.tfstate" for each in ("topology", "masters", "bootstrap")]
             for name in names if release >= STAGES else ["terraform.tfstate"]:
-                self._write(name)
+                self._write(name, self.infra_id)
             return
         for name in ("etcd.log", "kube-apiserver.log", "etcd/member/wal/0.wal", "envtest.kubeconfig"):
             self._write(f"{OUTPUT}/{name}")
@@ -163,10 +163,10 @@ class Folder:
 
     # --- how --------------------------------------------------------------------------------
 
-    def _write(self, name: str) -> None:
+    def _write(self, name: str, infra_id: str = "") -> None:
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("of a stand-in\n")
+        path.write_text(f"of a stand-in {infra_id}\n")
         path.chmod(0o640)
 
     def _tidy(self, name: str) -> None:

@@ -63,7 +63,7 @@ def folder(clouds_yaml: Path, there: Lists) -> Path:
         "install-config.yaml.kept",
     ):
         (made / name).parent.mkdir(parents=True, exist_ok=True)
-        (made / name).write_text(CONFIG)
+        (made / name).write_text(f'{{"cluster_id": "{ID}"}}' if name == "terraform.tfvars.json" else CONFIG)
     (made / "metadata.json").write_text(metadata(ID))
     (made / ".openshift_install_state.json").write_text(state(ID))
     return made
@@ -133,6 +133,20 @@ def test_files_of_others_stay(folder: Path) -> None:
     }
     assert (folder / "install-config.yaml").read_text().endswith("fips: true\n")
     assert (folder / f"install-config.yaml.{ID}.kept").read_text() == CONFIG
+
+
+@pytest.mark.parametrize("name", installer.OF_TERRAFORM)
+@pytest.mark.parametrize("installed", [True, False])
+def test_what_somebody_uses_with_terraform_stays(folder: Path, name: str, installed: bool) -> None:
+    if not installed:
+        shutil.rmtree(folder)
+        folder.mkdir()
+        (folder / "install-config.yaml").write_text(CONFIG)
+    (folder / name).write_text('{"resources": [{"type": "openstack_dns_zone_v2"}]}')
+    before = names(folder)
+    with pytest.raises(ConfigError, match=f"{name} names no cluster"):
+        start_over(folder)
+    assert names(folder) == before
 
 
 def test_what_would_be_overwritten_is_said_before_anything_is_deleted(folder: Path, wording: Wording) -> None:
