@@ -30,7 +30,7 @@ from openstack_prep.exposures.register.pool import (
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network import port as ports
-from openstack_prep.resources.network.reserved_ports import JOBS, PortClaim, claim_of, write_claim
+from openstack_prep.resources.network.reserved_ports import JOBS, PortClaim, claim_of, of_pool, write_claim
 
 # --- choice -----------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class NeutronRegister:
 
     def _own(self, listed: Sequence[PortRecord]) -> list[PortRecord]:
         """Return the ports of the pool, the lowest address first."""
-        own = [each for each in listed if self.run.ownership.owns(each.description, self.pool) and each.fixed_ips]
+        own = of_pool(self.run.ownership, self.pool, listed)
         return sorted(own, key=lambda port: _number(address_of(port)))
 
     # --- writing: the ports are read again ------------------------------------------------

@@ -105,8 +105,7 @@ class AddressPool(ByProjectUser):
 
     def kept(self, run: CloudRun) -> list[PortRecord]:
         """Return the existing ports of this pool, on all subnets."""
-        listed = ports_of(run, run.find_project_id(self.owner))
-        return [port for port in listed if run.ownership.owns(port.description, self.name)]
+        return reserved_ports.of_pool(run.ownership, self.name, ports_of(run, run.find_project_id(self.owner)))
 
     def missing(self, room: Room | None, kept: Iterable[PortRecord]) -> list[str]:
         """Return the addresses that still need a port of this pool."""

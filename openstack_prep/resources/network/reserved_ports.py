@@ -42,6 +42,16 @@ def port_name(pool: str, address: str) -> str:
     return f"{pool}-{address}"
 
 
+def of_pool(ownership: OwnershipTag, pool: str, listed: Iterable[PortRecord]) -> list[PortRecord]:
+    """Return the ports that reserve addresses of a pool."""
+    return [port for port in listed if ownership.owns(port.description, pool) and _is_original(port, pool)]
+
+
+def _is_original(port: PortRecord, pool: str) -> bool:
+    """Whether a port has the name that it got as a port of a pool: that of a copy contains another address."""
+    return any(port.name == port_name(pool, each.ip_address) for each in port.fixed_ips)
+
+
 def make(
     run: CloudRun, project: Resource | None, name: str, *, network_id: str, subnet_id: str, addresses: Sequence[str]
 ) -> list[PortRecord]:
@@ -103,7 +113,7 @@ def by_pool(ports: Iterable[PortRecord]) -> dict[tuple[str, str], list[PortRecor
     pools: dict[tuple[str, str], list[PortRecord]] = defaultdict(list)
     for port in ports:
         spec, name = OwnershipTag.spec_in(port.description), OwnershipTag.name_in(port.description)
-        if port.device_owner == OWNER and spec and name:
+        if port.device_owner == OWNER and spec and name and _is_original(port, name):
             pools[spec, name].append(port)
     return pools
 

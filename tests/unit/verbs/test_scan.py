@@ -332,6 +332,7 @@ def test_a_pool_is_known_by_its_ports(cloud: requests_mock.Mocker, net: Network)
     ]
     for last, each in enumerate(kept, 1):
         each["fixed_ips"] = [{"subnet_id": "s1", "ip_address": f"10.0.0.{last}"}]
+        each["name"] = f"lb-10.0.0.{last}"
     theirs = port(id="o", device_owner="openstack-prep:reserved", description="[openstack-prep:other/lb]")
     cloud.get(f"{NEUTRON}/ports", json={"ports": [*kept, theirs]})
     deleted = [cloud.delete(f"{NEUTRON}/ports/{each['id']}", status_code=204) for each in kept]

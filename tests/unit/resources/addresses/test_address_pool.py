@@ -174,6 +174,14 @@ def test_who_took_a_port_meanwhile_keeps_it(run: CloudRun, neutron: Neutron, ser
     assert contains(str(failed.error), "lb-10.0.0.100 p0", "server (compute:nova")
 
 
+def test_a_copy_of_a_port_is_not_the_pools(run: CloudRun, neutron: Neutron) -> None:
+    one = AddressPool(name="lb", subnet="nodes", addresses=("10.0.0.100",))
+    apply(run, one).raise_for_failures()
+    fixed = [{**neutron.ports[0]["fixed_ips"][0], "ip_address": "10.0.0.200"}]
+    neutron.ports.append({**neutron.ports[0], "id": "copy", "fixed_ips": fixed})
+    assert [port.id for port in one.kept(run.fresh())] == ["p0"]
+
+
 def test_destroy_says_that_a_pool_outside_the_allocation_pools_has_no_ports(
     run: CloudRun, neutron: Neutron, wording: Wording
 ) -> None:
