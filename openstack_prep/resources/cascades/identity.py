@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from openstack_prep.base.key import DEFAULT_DOMAIN
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, LossEffect
+from openstack_prep.core.observed import Observed
 from openstack_prep.core.resource import deleted_ids
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades.row import (
@@ -66,24 +68,73 @@ def trusts_in(deletions: Deletions) -> Iterator[Dependent]:
 def _trusts_with_role(deletions: Deletions) -> Iterator[Dependent]:
     """Yield the trusts by which users who stay delegate a role that they lose in a project."""
     run = deletions.run
-    for deletion in deletions:
-        ids = _of_user(deletion)
-        if ids and ids[2] not in deletions.going:
-            which: Values = {"trustor_user_id": ids[2]}
-            listed = run.admin.identity.list("/OS-TRUST/trusts", "trusts", **which)
-            # keystone 30.0.0, api/trusts.py, TrustsResource.get: "get_trust returns roles, list_trusts does not"
-            mine = (raw for raw in listed if raw["project_id"] == ids[1] and ids[3] in _roles_of(run, raw["id"]))
-            yield from _without_heats(deletions, deletion, mine)
+    for lost in _lost_roles(deletions):
+        which: Values = {"trustor_user_id": lost.user_id}
+        listed = run.admin.identity.list("/OS-TRUST/trusts", "trusts", **which)
+        # keystone 30.0.0, api/trusts.py, TrustsResource.get: "get_trust returns roles, list_trusts does not"
+        there = (raw for raw in listed if raw["project_id"] in lost.roles)
+        mine = (raw for raw in there if lost.roles[raw["project_id"]] & _roles_of(run, raw["id"]))
+        yield from _without_heats(deletions, lost.deletion, mine)
 
 
 def _roles_of(run: CloudRun, trust_id: str) -> set[str]:
     return {role["id"] for role in run.admin.identity.get(f"/OS-TRUST/trusts/{trust_id}")["trust"]["roles"]}
 
 
-def _of_user(deletion: Deletion) -> re.Match[str] | None:
-    """Return the ids of project, user and role of an assignment to a user in a project."""
-    (path,) = deleted_ids(deletion.resource, deletion.observed)
-    return re.fullmatch(r"/projects/([^/]+)/users/([^/]+)/roles/([^/]+)", path)
+class LostRoles(NamedTuple):
+    """What a user who stays loses with one role assignment."""
+
+    deletion: Deletion
+    user_id: str
+    roles: Mapping[str, frozenset[str]]
+    """The ids of the lost roles by project: those that the assignment gives and implies, and no other gives."""
+    left: Mapping[str, frozenset[str]]
+    """Those of the roles that the user still has."""
+
+
+ASSIGNMENT = re.compile(r"(?:/OS-INHERIT)?/(?:projects|domains)/[^/]+/(?:users|groups)/[^/]+/roles/([^/]+).*")
+
+
+def _lost_roles(deletions: Deletions) -> Iterator[LostRoles]:
+    """Yield what users who stay lose: roles imply others, come by groups, and are inherited."""
+    run = deletions.run
+    for deletion in deletions:
+        (path,) = deleted_ids(deletion.resource, deletion.observed)
+        kind, holder = re.findall(r"/(users|groups)/([^/]+)", path)[-1]
+        members = run.admin.identity.list(f"/groups/{holder}/users", "users") if kind == "groups" else ({"id": holder},)
+        for user_id in (raw["id"] for raw in members if raw["id"] not in deletions.going):
+            given, kept = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+            implied = defaultdict[str, set[str]](set)
+            for raw in _effective(run, user_id):
+                found, role = ASSIGNMENT.search(raw["links"]["assignment"]), raw["role"]["id"]
+                project_id = raw["scope"].get(PROJECT_KIND, {}).get("id")
+                if found is None or project_id is None:
+                    continue
+                if found[1] != role:  # keystone 30.0.0, api/role_assignments.py, _format_entity: that of the prior role
+                    implied[found[1]].add(role)
+                elif found[0] == path:
+                    given[project_id].add(role)
+                elif deletions.going.isdisjoint((found[0], project_id)):
+                    kept[project_id].add(role)
+            left = {project_id: _with_implied(roles, implied) for project_id, roles in kept.items()}
+            lost = {each: _with_implied(roles, implied) - left.get(each, frozenset()) for each, roles in given.items()}
+            yield LostRoles(deletion, user_id, lost, left)
+
+
+@query
+def _effective(run: CloudRun, user_id: str) -> list[Raw]:
+    """Return the roles of a user in all projects, each with the assignment that gives it."""
+    which: Values = {"user.id": user_id, "effective": True}
+    return [*run.admin.identity.list("/role_assignments", "role_assignments", **which)]
+
+
+def _with_implied(roles: Iterable[str], implied: Mapping[str, Iterable[str]]) -> frozenset[str]:
+    found, left = set[str](), [*roles]
+    while left:
+        role = left.pop()
+        left += [] if role in found else implied.get(role, ())
+        found.add(role)
+    return frozenset(found)
 
 
 def _credentials(run: CloudRun, user: Deletion) -> list[Raw]:
@@ -276,6 +327,7 @@ USER: CascadeTable = (
         effect=LossEffect.ORPHANED,
         takes="keypair",
         what="key pairs of a user",
+        service="compute",
         source="Nova 34.0.0, objects/keypair.py: a key pair has the id of its user, and Nova does not hear of Keystone",
         read=_keypairs,
     ),
@@ -283,14 +335,23 @@ USER: CascadeTable = (
 
 
 def _credentials_with_role(deletions: Deletions) -> Iterator[Dependent]:
-    """Yield the application credentials of users who stay and lose a role in a project."""
+    """Yield the application credentials of users who stay and lose a role of these in a project."""
     run = deletions.run
-    for deletion in deletions:
-        ids = _of_user(deletion)
-        if ids and ids[2] not in deletions.going:
-            for raw in filter(deletions.stays, application_credentials(run, ids[2])):
-                if raw["project_id"] == ids[1] and ids[3] in {role["id"] for role in raw["roles"]}:
-                    yield Dependent(deletion, raw["id"], raw["name"], place(run, raw))
+    for lost in _lost_roles(deletions):
+        for raw in filter(deletions.stays, application_credentials(run, lost.user_id)):
+            if lost.roles.get(raw["project_id"], frozenset()) & {role["id"] for role in raw["roles"]}:
+                yield Dependent(lost.deletion, raw["id"], raw["name"], place(run, raw))
+
+
+def _credentials_without_role(deletions: Deletions) -> Iterator[Dependent]:
+    """Yield the EC2 credentials of users who stay and lose their last role in the project."""
+    run = deletions.run
+    for lost in _lost_roles(deletions):
+        gone = lost.roles.keys() - lost.left.keys()
+        listed = _credentials(run, Deletion(lost.deletion.resource, Observed(id=lost.user_id))) if gone else ()
+        for raw in listed:
+            if raw.get("project_id") in gone and deletions.stays(raw):
+                yield Dependent(lost.deletion, raw["id"], f"of type {raw['type']}", place(run, raw))
 
 
 ROLE_ASSIGNMENT: CascadeTable = (
@@ -307,5 +368,12 @@ ROLE_ASSIGNMENT: CascadeTable = (
         what="trusts that delegate a role",
         source="keystone 30.0.0, models/token_model.py, _get_trust_roles: the trustor must have the role",
         read=_trusts_with_role,
+    ),
+    CascadeRow(
+        effect=LossEffect.CUT_OFF,
+        takes="credential",
+        what="EC2 credentials of a user without another role",
+        source="keystone 30.0.0, api/_shared/EC2_S3_Resource.py, handle_authenticate: a token of its project",
+        read=_credentials_without_role,
     ),
 )

@@ -245,7 +245,8 @@ def find_losses_elsewhere(run: CloudRun, deletions: Sequence[Deletion], going: f
     kinds = dict.fromkeys(deletion.resource.kind for deletion in deletions)
     rows = [row for kind in kinds for row in extensions.cascades(kind) if row.service]
     read = {service: {run.admin.endpoint_of(service)} for service in {row.service for row in rows}}
-    for region in run.admin.list_regions():
+    going = frozenset(each for each in going if " " not in each)  # key pairs, whose names are those of one region
+    for region in run.admin.list_regions() if rows else ():
         there = _in_region(run, region).fresh().for_deletions(run.companions, is_patient=run.is_patient)
         found = {service: there.admin.endpoint_of(service) for service in read}
         new = {service for service, endpoint in found.items() if endpoint and endpoint not in read[service]}
@@ -265,7 +266,9 @@ class HasCascades:
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return find_losses(run, deletions, going)
+        """Yield them in whichever region of the cloud: these share Keystone."""
+        yield from find_losses(run, deletions, going)
+        yield from find_losses_elsewhere(run, deletions, going)
 
 
 def sees_everything(run: CloudRun) -> bool:

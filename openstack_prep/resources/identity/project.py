@@ -26,11 +26,10 @@ from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.answers import objects
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import COPIED, Adoptable, Change, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.resource import OnePerSpec, Undeclarable, Unguarded
 from openstack_prep.core.run import query
-from openstack_prep.resources.cascades.row import HasCascades, find_losses_elsewhere
+from openstack_prep.resources.cascades.row import HasCascades
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.lists.queries import project_name as project_name
 
@@ -338,12 +337,6 @@ class Project(HasCascades, Adoptable[CloudRun], OnePerSpec, Unguarded):
         missing = [tag for tag in tags if tag not in project["tags"]]
         known = change_tags(run, project["id"], add=missing) if missing else project["tags"]
         return self._observed(run, {**project, "tags": known})
-
-    @classmethod
-    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
-        """Yield what loses its project, in whichever region of the cloud: these share Keystone."""
-        yield from super().find_losses(run, deletions, going)
-        yield from find_losses_elsewhere(run, deletions, going)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield what the spec does not manage in it and would lose its project; and that the run itself works in it."""
