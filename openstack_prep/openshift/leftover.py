@@ -474,7 +474,7 @@ HOLDS: dict[str, tuple[str, ...]] = {
 LISTED = tuple(thing for thing in HOLDS if thing != "floating_ip_attachment")
 """Kinds with a list of their own."""
 
-REACHING = frozenset({"image", "network", "port", "security_group", "server_group"})
+REACHING = frozenset({"image", "network", "port", "security_group", "server", "server_group"})
 """Kinds whose deletion takes something from what is not the cluster's; ``_HOLDERS`` judges who uses routers."""
 
 SERVED_BY_NEUTRON = ("network:dhcp", "network:distributed")
@@ -566,7 +566,8 @@ class Leftover(Resource[CloudRun], Undeclarable):
         for deletion in deletions:
             by_thing[cast(Self, deletion.resource).thing].append(deletion)
         for thing in sorted(by_thing.keys() & REACHING):
-            rows = [row for row in extensions.cascades(thing) if row.effect is LossEffect.CUT_OFF or thing == "port"]
+            whole = thing in ("port", "server")
+            rows = [row for row in extensions.cascades(thing) if row.effect is LossEffect.CUT_OFF or whole]
             yield from cascades.find_losses(view, by_thing[thing], going, rows)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:

@@ -127,6 +127,7 @@ EXTENSION = Extension(
         "role_assignment": f"{_CASCADES}.identity:ROLE_ASSIGNMENT",
         "flavor": f"{_CASCADES}.compute:FLAVOR",
         "image": f"{_CASCADES}.compute:IMAGE",
+        "server": f"{_CASCADES}.compute:SERVER",
         "server_group": f"{_CASCADES}.compute:SERVER_GROUP",
         "network": f"{_CASCADES}.network:NETWORK",
         "router": f"{_CASCADES}.network:ROUTER",

@@ -39,6 +39,7 @@ TABLES = {
     "project": project.PROJECT,
 }
 ELSEWHERE = {
+    ("role_assignment", "credential"),  # as below: Keystone deletes it with the project
     ("router", "conntrack_helper"),
     ("router", "port"),  # only if the router goes alone
     ("project", "backup"),

@@ -20,7 +20,7 @@ from openstack_prep.resources.cascades.row import (
     place,
 )
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.nova_records import ServerGroupRecord
+from openstack_prep.resources.lists.nova_records import ServerGroupRecord, ServerRecord
 
 
 def _servers(field: str) -> Read:
@@ -97,6 +97,29 @@ def _group_members(deletions: Deletions) -> Iterator[Dependent]:
                 yield Dependent(deletion, server_id, detail="the group decides where it may be moved")
 
 
+SECONDS = len("2026-11-27T08:15:00")
+"""The length of a time of Nova or Cinder without fractions of a second."""
+
+
+def _volumes(deletions: Deletions) -> Iterator[Dependent]:
+    """Yield the volumes that somebody has attached so that Nova deletes them with a server.
+
+    Those that Nova itself has created for it have no name, and are older than its start (Nova 34.0.0,
+    virt/block_device.py, DriverVolImageBlockDevice and DriverVolBlankBlockDevice).
+    """
+    run = deletions.run
+    for deletion in deletions:
+        server = deletion.observed.record_as(ServerRecord)
+        for volume_id in server.own_volumes:
+            if volume_id not in deletions.going:
+                raw = run.admin.volume.get(f"/volumes/{volume_id}")["volume"]
+                made, begun, ended = (
+                    time[:SECONDS] for time in (raw["created_at"], server.created, server.launched_at)
+                )
+                if raw["name"] not in ("", f"{server.id}-blank-vol") or not begun <= made <= (ended or made):
+                    yield Dependent(deletion, volume_id, raw["name"], f"attached to server {server.name}")
+
+
 FLAVOR: CascadeTable = (
     CascadeRow(
         effect=LossEffect.CUT_OFF,
@@ -138,5 +161,15 @@ SERVER_GROUP: CascadeTable = (
         what="servers of a server group",
         source="Nova 34.0.0, objects/instance_group.py, destroy: members lose the policy",
         read=_group_members,
+    ),
+)
+
+SERVER: CascadeTable = (
+    CascadeRow(
+        effect=LossEffect.DELETED,
+        takes="volume",
+        what="volumes that others have attached to a server",
+        source="Nova 34.0.0, compute/manager.py, _cleanup_volumes: delete_on_termination",
+        read=_volumes,
     ),
 )

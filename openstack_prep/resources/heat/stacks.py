@@ -117,11 +117,20 @@ class HeatStack:
 
     @property
     def contained_ids(self) -> frozenset[str]:
-        """The ids of all that is deleted with it: its resources, and the volumes that Nova created for its servers."""
-        ids = frozenset(each.id for each in self.resources if each.id)
+        """The ids of all that is deleted with it: its resources, and the volumes that go with its servers."""
+        return self._resource_ids | self.attached_ids
+
+    @property
+    def _resource_ids(self) -> frozenset[str]:
+        return frozenset(each.id for each in self.resources if each.id)
+
+    @property
+    def attached_ids(self) -> frozenset[str]:
+        """The ids of volumes beside its resources that Nova deletes with its servers: its own, or those of others."""
+        ids = self._resource_ids
         mine = (each for each in self.servers if each["id"] in ids) if SERVER in self.types else ()
         volumes = (volume for each in mine for volume in each["os-extended-volumes:volumes_attached"])
-        return ids | {each["id"] for each in volumes if each["delete_on_termination"]}
+        return frozenset(each["id"] for each in volumes if each["delete_on_termination"]) - ids
 
     @cached_property
     def places(self) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Nova's servers, server groups and flavors: one frozen record each, created where the API's answer arrives.
 
-Source: Compute API, "List Servers Detailed", "List Server Groups" (policy and rules since microversion 2.64), "List
-Flavors With Details" (description since 2.55, extra specs since 2.61).
+Source: Compute API, "List Servers Detailed" (delete_on_termination since microversion 2.3), "List Server Groups"
+(policy and rules since 2.64), "List Flavors With Details" (description since 2.55, extra specs since 2.61).
 """
 
 from __future__ import annotations
@@ -39,10 +39,17 @@ class ServerRecord:
     name: str = ""
     status: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    created: str = ""
+    launched_at: str = ""
+    """When it was last started on a host; empty if it never was."""
+    own_volumes: tuple[str, ...] = ()
+    """Ids of the attached volumes that Nova deletes with the server."""
 
     @classmethod
     def read(cls, raw: Raw) -> ServerRecord:
-        return record_of(cls, raw)
+        attached = raw.get("os-extended-volumes:volumes_attached") or ()
+        deleted = tuple(each["id"] for each in attached if each.get("delete_on_termination"))
+        return record_of(cls, raw, launched_at=raw.get("OS-SRV-USG:launched_at") or "", own_volumes=deleted)
 
 
 def list_servers(cloud: Cloud, **query: Any) -> list[ServerRecord]:

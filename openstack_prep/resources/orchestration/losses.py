@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import ip_network
-from typing import Any
+from typing import Any, ClassVar
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import UNREAD, Deletion, DeletionLoss, LossEffect, Unchecked
 from openstack_prep.core.model import Observed, Resource
-from openstack_prep.resources.cascades.row import find_losses
+from openstack_prep.core.resource import Undeclarable
+from openstack_prep.resources.cascades.row import HasCascades, find_losses
 from openstack_prep.resources.compute.server_group import ServerGroup
 from openstack_prep.resources.heat.flow import GROUPS
 from openstack_prep.resources.heat.preview import MAYBE, STATELESS, Effect
@@ -31,7 +32,7 @@ from openstack_prep.resources.lists.neutron_records import (
     RuleRecord,
     list_by_id,
 )
-from openstack_prep.resources.lists.nova_records import list_server_groups
+from openstack_prep.resources.lists.nova_records import ServerRecord, list_server_groups
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.router import Router
@@ -42,7 +43,7 @@ from openstack_prep.resources.orchestration.record import StackRecord
 
 UNREAD_RULES = f"{UNREAD}/security_group_rule"
 GROUP = "OS::Neutron::SecurityGroup"
-SERVER_GROUP = "OS::Nova::ServerGroup"
+SERVER, SERVER_GROUP = "OS::Nova::Server", "OS::Nova::ServerGroup"
 ROUTES = ("OS::Neutron::ExtraRoute", "OS::Neutron::ExtraRouteSet")
 RECORDS: Mapping[str, type[NeutronRecord]] = {
     "OS::Neutron::Net": NetworkRecord,
@@ -98,6 +99,15 @@ def _goes(member: str, made: Mapping[str, HeatResource], deleted: Collection[str
     return all(place in deleted for place in parts)
 
 
+@dataclass(frozen=True, kw_only=True)
+class StackServer(HasCascades, Resource[CloudRun], Undeclarable):
+    """A server of a stack, named by its place there."""
+
+    kind: ClassVar[str] = "server"
+
+    name: str
+
+
 @dataclass(frozen=True)
 class StackLosses:
     """What others lose by what happens to resources of a stack; ``going`` are the ids of what goes besides them."""
@@ -111,7 +121,7 @@ class StackLosses:
         made = self.stack.made
         chosen = {place: each for place, each in made.items() if places is None or place in places}
         parts = [*self._of_neutron(chosen), *self._of_nova(chosen)]
-        going = self.going.union(self.stack.contained_ids, self._own_rules(parts))
+        going = self.going.union(self.stack.contained_ids, self._own_rules(parts)) - self.stack.attached_ids
         unchecked: dict[Unchecked, None] = {}
         for kind in dict.fromkeys(type(part.resource) for part in parts):
             same = [part for part in parts if type(part.resource) is kind]
@@ -150,6 +160,10 @@ class StackLosses:
             if group.id in places:
                 part = ServerGroup(name=places[group.id], policy="affinity")  # a table reads members alone
                 yield Deletion(part, Observed(id=group.id, record=group))
+        places = {each.id: place for place, each in chosen.items() if each.type == SERVER}
+        for server in map(ServerRecord.read, self.stack.servers if places else ()):
+            if server.id in places:
+                yield Deletion(StackServer(name=places[server.id]), Observed(id=server.id, record=server))
 
     @cached_property
     def _routes(self) -> tuple[Route, ...]:

@@ -30,8 +30,10 @@ from openstack_prep.resources.identity.role_assignment import AssignmentPath, Ro
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.lists.neutron_records import GroupRecord, Route, RouterRecord
+from openstack_prep.resources.lists.nova_records import ServerRecord
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.orchestration.losses import StackServer
 from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, ENDPOINTS, IDENTITY, connection, failure, token
 from tests.unit.texts import Wording
 
@@ -182,21 +184,83 @@ def test_who_does_not_see_credentials_of_others_may_not_delete_a_project(
     assert found(run, row_of(project.PROJECT, "credential")) == ["unread/credential"]
 
 
-def test_trusts_lose_the_role_that_they_delegate(run: CloudRun, services: requests_mock.Mocker) -> None:
+BY_USER, BY_GROUP = (f"/projects/p1/{holder}/roles/" for holder in ("users/u1", "groups/g1"))
+MEMBER = [(f"{BY_USER}member", "member"), (f"{BY_USER}member", "reader")]
+"""A role and the one that it implies, each with the assignment that gives it."""
+
+
+@pytest.mark.parametrize(
+    ("path", "effective", "lost"),
+    [
+        (
+            f"{BY_USER}member",
+            MEMBER,
+            ["application_credential/c1", "application_credential/c2", "trust/t1", "credential/e1"],
+        ),
+        (f"{BY_USER}member", [*MEMBER, (f"{BY_GROUP}reader", "reader")], ["application_credential/c2"]),
+        (f"{BY_USER}member", [*MEMBER, (f"{BY_GROUP}member", "member")], []),
+        (
+            f"{BY_GROUP}reader",
+            [(f"{BY_GROUP}reader", "reader")],
+            ["application_credential/c1", "trust/t1", "credential/e1"],
+        ),
+        (f"{BY_GROUP}reader", [*MEMBER, (f"{BY_GROUP}reader", "reader")], []),
+        (f"/OS-INHERIT{BY_USER}member/inherited_to_projects".replace("p1", "p0"), MEMBER, []),
+    ],
+)
+def test_what_works_by_a_role_loses_it(
+    run: CloudRun, services: requests_mock.Mocker, path: str, effective: list[tuple[str, str]], lost: list[str]
+) -> None:
+    """Also a role that another one implies, or that comes by a group, unless a further assignment gives it."""
+    scope = {"project": {"id": "p1"}}
+    roles = [{"scope": scope, "role": {"id": role}, "links": {"assignment": IDENTITY + by}} for by, role in effective]
+    services.get(f"{IDENTITY}/role_assignments?user.id=u1&effective=True", json={"role_assignments": roles})
+    services.get(f"{IDENTITY}/groups/g1/users", json={"users": [{"id": "u1"}, {"id": "goes"}]})
+    one = {"name": "ci", "project_id": "p1"}
+    credentials = [
+        one | {"id": f"c{number}", "roles": [{"id": role}]} for number, role in enumerate(("reader", "member"), 1)
+    ]
+    credentials.append(one | {"id": "c3", "roles": [{"id": "reader"}], "project_id": "p2"})
+    services.get(f"{IDENTITY}/users/u1/application_credentials", json={"application_credentials": credentials})
     trust = {"trustor_user_id": "u1", "trustee_user_id": "u2", "impersonation": False, "project_id": "p1"}
-    listed = [trust | {"id": "t1"}, trust | {"id": "t2", "project_id": "p2"}, trust | {"id": "t3"}]
+    listed = [trust | {"id": "t1"}, trust | {"id": "t2", "project_id": "p2"}]
     services.get(f"{IDENTITY}/OS-TRUST/trusts?trustor_user_id=u1", json={"trusts": listed})
-    for name, role in (("t1", "r1"), ("t3", "r2")):
-        services.get(f"{IDENTITY}/OS-TRUST/trusts/{name}", json={"trust": {"roles": [{"id": role}]}})
+    services.get(f"{IDENTITY}/OS-TRUST/trusts/t1", json={"trust": {"roles": [{"id": "reader"}]}})
+    ec2 = {"type": "ec2", "user_id": "u1", "blob": "secret"}
+    rows = [ec2 | {"id": "e1", "project_id": "p1"}, ec2 | {"id": "e2", "project_id": "p2"}]
+    services.get(f"{IDENTITY}/credentials?user_id=u1", json={"credentials": rows})
     for user in ("u1", "u2"):
         services.get(f"{IDENTITY}/users/{user}", json={"user": {"name": user}})
     services.get(f"{IDENTITY}/projects/p1", json={"project": {"name": "lab"}})
-    path = "/projects/p1/users/u1/roles/r1"
     assignment = RoleAssignment(role="member", user="u", project="lab")
     deletion = Deletion(assignment, Observed(id=path, ours=True, record=AssignmentPath(path)))
-    row = row_of(identity.ROLE_ASSIGNMENT, "trust")
-    assert found(run, row, deletion, path) == ["trust/t1"]
-    assert found(run, row, deletion, path, "u1") == []
+    judged = [each for row in identity.ROLE_ASSIGNMENT for each in found(run, row, deletion, path, "goes")]
+    assert judged == lost
+    assert [each for row in identity.ROLE_ASSIGNMENT for each in found(run, row, deletion, path, "u1", "goes")] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "created_at", "lost"),
+    [
+        ("theirs", "2026-11-27T08:00:05.000000", True),
+        ("", "2026-11-27T08:00:05.000000", False),  # Nova's own, of an image
+        ("s1-blank-vol", "2026-11-27T08:00:05.000000", False),
+        ("", "2026-11-27T08:30:00.000000", True),
+        ("", "2026-11-26T08:00:00.000000", True),
+    ],
+)
+def test_a_volume_that_somebody_has_attached_goes_with_its_server(
+    run: CloudRun, services: requests_mock.Mocker, name: str, created_at: str, lost: bool
+) -> None:
+    attached = [{"id": "v1", "delete_on_termination": True}, {"id": "v2", "delete_on_termination": False}]
+    raw = {"id": "s1", "name": "node", "created": "2026-11-27T08:00:00Z"}
+    raw |= {"OS-SRV-USG:launched_at": "2026-11-27T08:00:09.000000", "os-extended-volumes:volumes_attached": attached}
+    server = Deletion(StackServer(name="node"), Observed(id="s1", record=ServerRecord.read(raw)))
+    volume = {"volume": {"id": "v1", "name": name, "created_at": created_at}}
+    services.get(f"{ENDPOINTS['block-storage']}/volumes/v1", json=volume)
+    (row,) = compute.SERVER
+    assert found(run, row, server) == (["volume/v1"] if lost else [])
+    assert found(run, row, server, "v1") == []  # a volume of the same stack
 
 
 @pytest.mark.usefixtures("administrator")
@@ -453,6 +517,10 @@ def test_a_project_is_looked_for_in_all_regions(run: CloudRun, services: request
     assert loss.detail.endswith("in region two")
     assert listed.last_request.qs == {"all_tenants": ["true"], "project_id": ["p1"]}
     assert list(find_losses_elsewhere(run, [LAB], frozenset({"s2"}))) == []
+    services.get("http://nova.two/v2.1/os-keypairs?user_id=u1", json={"keypairs": [{"keypair": {"name": "k"}}]})
+    user = Deletion(User(name="u", password=Secret("s")), Observed(id="u1", ours=True))
+    ((key, loss),) = find_losses_elsewhere(run, [user], frozenset({"u1 k"}))  # the name is that of one region
+    assert (key, loss.address) == (user.key, "keypair/k")  # type: ignore[union-attr]
 
 
 @pytest.mark.usefixtures("administrator")
