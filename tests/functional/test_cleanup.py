@@ -165,6 +165,7 @@ def test_what_one_kubernetes_cluster_created_and_nothing_of_another(tenant: Tena
     (port,) = connection.network.ports(device_id=worker.id)
     connection.network.update_port(port, security_groups=[group.id])
     connection.compute.create_volume_attachment(worker, volume_id=volume.id)
+    connection.block_storage.wait_for_status(volume, "in-use", interval=0.2, wait=60)
 
     refused = here.run("cleanup", "--cluster", "prod", "--yes", code=2).stderr
     assert f"volume/{volume.name}: is not used by prod alone: server {worker.id} has the volume attached" in refused
