@@ -13,9 +13,9 @@ import pytest
 
 from tests.devcloud.layout import HOST
 from tests.devcloud.pytest_devcloud import Devcloud, devcloud, pytest_runtest_teardown, tenant
-from tests.functional.conftest import Prep, lab, prep
+from tests.functional.conftest import Prep, lab, own_lab, prep
 
-__all__ = ["Prep", "devcloud", "lab", "prep", "pytest_runtest_teardown", "tenant"]
+__all__ = ["Prep", "devcloud", "lab", "own_lab", "prep", "pytest_runtest_teardown", "tenant"]
 
 
 ASK = """

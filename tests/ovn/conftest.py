@@ -11,9 +11,9 @@ from tests import standin
 from tests.devcloud.ovn import Ovn, until_active
 from tests.devcloud.pytest_devcloud import Devcloud, devcloud, pytest_runtest_teardown, tenant
 from tests.devcloud.tenant import Tenant
-from tests.functional.conftest import Prep, lab, prep
+from tests.functional.conftest import Prep, lab, own_lab, prep
 
-__all__ = ["devcloud", "lab", "prep", "pytest_runtest_teardown", "tenant"]
+__all__ = ["devcloud", "lab", "own_lab", "prep", "pytest_runtest_teardown", "tenant"]
 
 INFRA_ID = "dev-x7k2p"
 

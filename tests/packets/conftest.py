@@ -16,10 +16,10 @@ from tests.devcloud.data_plane import OUTSIDE, DataPlane
 from tests.devcloud.pytest_devcloud import Devcloud, devcloud, module_tenant, pytest_runtest_teardown, tenant
 from tests.devcloud.tenant import Tenant
 from tests.functional import client, warm
-from tests.functional.conftest import COMMAND, Prep, lab, prep
+from tests.functional.conftest import COMMAND, Prep, prep
 from tests.packets.played_cluster import CHECKED, HOSTS, OAUTH, PlayedCluster
 
-__all__ = ["devcloud", "lab", "module_tenant", "prep", "pytest_runtest_teardown", "tenant"]
+__all__ = ["devcloud", "module_tenant", "prep", "pytest_runtest_teardown", "tenant"]
 
 INFRA_ID = "dev-x7k2p"
 
