@@ -399,10 +399,10 @@ class Document:
         return [each for start, each in _repeated(self._root, self.name) if start not in self.repeated_at]
 
     def refuse_bare_keys(self) -> None:
-        """Raise SpecError for keys in ``{...}`` that have neither a colon nor a value, for files of our own and of RKE.
+        """Raise SpecError for keys in ``{...}`` that have neither a colon nor a value.
 
         ``{password:word}`` lacks the blank, and ``{password: a,b}`` ends at the comma: such a key may be a secret, so
-        it is not shown. Other programs read their own files as they do.
+        it is not shown. This is for files whose programs know no such key: our own, and those of RKE and OpenShift.
         """
         bare = (key.start_mark for key, value in _pairs_in_braces(self._root) if self._is_bare(key, value))
         lines = sorted({mark.line + 1 for mark in bare})

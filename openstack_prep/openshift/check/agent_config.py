@@ -71,8 +71,12 @@ URL = re.compile(  # net/url of Go: Parse, and IsAbs; escapes have two digits, a
 
 
 def agent_config(path: Path, release: int, replicas: Mapping[str, int]) -> Iterator[Diagnostic]:
-    """Yield what the agent-based installer refuses in its own file; ``replicas``: of controlPlane and compute."""
+    """Yield what the agent-based installer refuses in its own file; ``replicas``: of controlPlane and compute.
+
+    Raises SpecError if the file cannot be read, or has a key that may be a secret.
+    """
     document = Document(path, of_go=True)
+    document.refuse_bare_keys()
     for each in document.repeated:
         yield documented(code="agent-config.invalid", where=each.where, what=each.what, fix=each.fix)
     data = document.data

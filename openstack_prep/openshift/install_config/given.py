@@ -77,6 +77,8 @@ class InstallConfigValues:
         ``without_cloud``: the platforms none and external are accepted as well.
         """
         self._document = None if isinstance(source, Mapping) else Document(Path(source), of_go=True)
+        if self._document is not None:
+            self._document.refuse_bare_keys()
         self.data: Any = as_installer_reads(source if self._document is None else self._document.data)
         self.repeated: list[Mistake] = []
         """Keys of which Go's YAML, read strictly, takes none, even where a merge key has one of two (yaml.v2)."""

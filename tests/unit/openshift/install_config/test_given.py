@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from openstack_prep.base.errors import SpecError
+from openstack_prep.openshift.check.agent_config import agent_config
 from openstack_prep.openshift.install_config import InstallConfigValues
 
 OPENSTACK = "platform.openstack"
@@ -59,3 +62,20 @@ def test_letters_that_go_folds(tmp_path: Path) -> None:
     given = InstallConfigValues({"platform": {"open\u017ftack": {"cloud": "a"}}, "\u212aind": "x"})
     assert given.value("platform.openstack.cloud") == "a"
     assert given.value("kind") == "x"
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (InstallConfigValues, "platform:\n  openstack: {cloud: a, password:s3cret}\n"),
+        (lambda path: list(agent_config(path, 18, {})), "hosts:\n- bmc: {username: admin, password:s3cret}\n"),
+    ],
+    ids=["install-config.yaml", "agent-config.yaml"],
+)
+def test_a_key_that_may_be_a_secret_is_not_shown(tmp_path: Path, read: Callable[[Path], object], text: str) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    with pytest.raises(SpecError) as raised:
+        read(file)
+    assert [mistake.where for mistake in raised.value.mistakes] == [f"{file}:2"]
+    assert "s3cret" not in str(raised.value)
