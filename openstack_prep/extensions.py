@@ -244,7 +244,7 @@ def _shipped() -> Iterator[EntryPoint]:
     """Yield the extensions beside this module: metadata may be missing, or older than a clone that was pulled."""
     from importlib.metadata import EntryPoint  # as for _with_packages
 
-    for name in sorted(each.name for each in os.scandir(_FOLDER) if each.is_dir()):
+    for name in sorted(entry.name for entry in os.scandir(_FOLDER) if entry.is_dir()):
         module = f"{__package__}.{name}.extension"
         if module not in FOUNDATION and os.path.isfile(os.path.join(_FOLDER, name, "extension.py")):
             yield EntryPoint(name, f"{module}:EXTENSION", GROUP)
@@ -252,7 +252,7 @@ def _shipped() -> Iterator[EntryPoint]:
 
 def _names(extension: Extension) -> Iterator[str]:
     """Yield what only one extension can have."""
-    yield from (f"section {each.name}" for each in extension.sections)
+    yield from (f"section {section.name}" for section in extension.sections)
     yield from (f"command {name}" for texts in extension.commands.values() for name in texts)
     yield from (f"schema {name}" for name in extension.schemas)
     yield from (f"example {name}" for name in extension.examples)
@@ -283,9 +283,9 @@ def sections() -> tuple[Section, ...]:
 def commands(found: Iterable[Extension] | None = None) -> dict[str, Command]:
     """Return the help of all commands, or of those of some extensions, by name and with the heading of each."""
     return {
-        name: command._replace(heading=command.heading or each.heading or each.name.capitalize())
-        for each in (installed() if found is None else found)
-        for helps in each.commands.values()
+        name: command._replace(heading=command.heading or extension.heading or extension.name.capitalize())
+        for extension in (installed() if found is None else found)
+        for helps in extension.commands.values()
         for name, given in helps.items()
         for command in [given if isinstance(given, Command) else Command(given)]
     }
@@ -293,7 +293,7 @@ def commands(found: Iterable[Extension] | None = None) -> dict[str, Command]:
 
 def cascades(kind: str) -> tuple[Any, ...]:
     """Return the rows of the table of a kind, the foundation's first."""
-    tables = (load(each.cascades[kind]) for each in installed() if kind in each.cascades)
+    tables = (load(extension.cascades[kind]) for extension in installed() if kind in extension.cascades)
     return tuple(row for table in tables for row in table)
 
 

@@ -80,12 +80,12 @@ def by_weight(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def errors(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return those that are errors."""
-    return [each for each in diagnostics if each.status is DiagnosticStatus.ERROR]
+    return [diagnostic for diagnostic in diagnostics if diagnostic.status is DiagnosticStatus.ERROR]
 
 
 def summary(diagnostics: Iterable[Diagnostic]) -> str:
     """Return how many errors, warnings and unknown results are among them, or "no problems found"."""
-    statuses = [each.status for each in diagnostics]
+    statuses = [diagnostic.status for diagnostic in diagnostics]
     counts = {
         "error": statuses.count(DiagnosticStatus.ERROR),
         "warning": statuses.count(DiagnosticStatus.WARNING),

@@ -93,12 +93,12 @@ class MisreadNumber(Mistake):
 
 def _one_per_number(mistakes: Sequence[Mistake]) -> Iterator[Mistake]:
     """Leave out the second mistake about a number that YAML misreads."""
-    misread = {each.where: each for each in mistakes if isinstance(each, MisreadNumber)}
-    explained = {each.where for each in mistakes if not isinstance(each, MisreadNumber)}
-    for each in mistakes:
-        cause = misread.get(each.where)
-        if cause is None or each.where not in explained or (each is cause) is not cause.loses_digits:
-            yield each
+    misread = {mistake.where: mistake for mistake in mistakes if isinstance(mistake, MisreadNumber)}
+    explained = {mistake.where for mistake in mistakes if not isinstance(mistake, MisreadNumber)}
+    for mistake in mistakes:
+        cause = misread.get(mistake.where)
+        if cause is None or mistake.where not in explained or (mistake is cause) is not cause.loses_digits:
+            yield mistake
 
 
 class Mistaken(PrepError):
@@ -112,7 +112,7 @@ class Mistaken(PrepError):
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        return tuple(each.diagnostic(self.code) for each in self.mistakes)
+        return tuple(mistake.diagnostic(self.code) for mistake in self.mistakes)
 
 
 class SpecError(Mistaken):

@@ -83,7 +83,7 @@ def make_private_folder(folder: Path) -> None:
     OSError.
     """
     # not with parents=True, which gives the parents the mode of the umask
-    for each in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+    for each in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         each.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(exist_ok=True)  # fails for a file
 
@@ -95,10 +95,10 @@ def remove_temporary(path: Path) -> None:
     """
     name = re.compile(rf"\.{re.escape(path.name)}\.{TEMPORARY}[a-z0-9_]{{8}}")
     with contextlib.suppress(OSError):  # a folder that is missing, or cannot be listed
-        for each in os.scandir(path.parent):
-            if name.fullmatch(each.name) and _is_own_file(each.path):
+        for entry in os.scandir(path.parent):
+            if name.fullmatch(entry.name) and _is_own_file(entry.path):
                 with contextlib.suppress(OSError):  # in a folder that is not writable, which the write reports
-                    os.unlink(each.path)
+                    os.unlink(entry.path)
 
 
 def _make_temporary(path: Path) -> tuple[int, str]:
@@ -249,7 +249,7 @@ def refuse_unwritable(path: Path) -> None:
     """Raise ConfigError if a file cannot be written, as far as links, kinds of files and rights show it."""
     target = target_of(path)
     _refuse_target(target)
-    folder = next(each for each in target.parents if os.path.lexists(each))
+    folder = next(parent for parent in target.parents if os.path.lexists(parent))
     if not folder.is_dir():
         raise ConfigError(f"{path} cannot be written: {folder} is not a directory; choose another file")
     if not os.access(folder, os.W_OK | os.X_OK):

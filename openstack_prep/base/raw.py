@@ -22,7 +22,7 @@ _NOTHING = object()
 
 def dotted(steps: Sequence[str | int]) -> str:
     """Return a path such as ``nodes[0].role``."""
-    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps).lstrip(".")
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".")
 
 
 def value_at(data: Any, path: str | Sequence[str | int], default: object = None) -> Any:
@@ -60,7 +60,7 @@ def _inner(value: object) -> Iterable[tuple[object, object]]:
     if isinstance(value, list | tuple | frozenset):
         return enumerate(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return ((each.name, getattr(value, each.name)) for each in fields(value))
+        return ((field.name, getattr(value, field.name)) for field in fields(value))
     return ()
 
 

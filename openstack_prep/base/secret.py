@@ -51,7 +51,7 @@ def masked(value: object) -> object:
 
 def join_secrets(value: object) -> Secret:
     """Return plain data with secrets as one secret, its JSON; it exists as soon as all of them do."""
-    absent = next((each for each in secrets_in(value) if not each.ready), None)
+    absent = next((secret for secret in secrets_in(value) if not secret.ready), None)
     if absent is not None and absent.path is None:
         return Secret(missing=absent.missing)
     path, awaited = (None, False) if absent is None else (absent.path, absent.awaited)

@@ -151,7 +151,7 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
 
     added = _extensions(words)
     helps = extensions.commands(added)
-    group_helps = {name: text for each in added for name, text in each.groups.items()}
+    group_helps = {name: text for extension in added for name, text in extension.groups.items()}
     groups = {"": commands}
     between = sorted({each.heading for each in helps.values()} - {FIRST_HEADING, LAST_HEADING})
     for heading in (FIRST_HEADING, *between, LAST_HEADING):
@@ -193,7 +193,7 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
 
 def _extensions(words: Collection[str] | None) -> tuple[extensions.Extension, ...]:
     """Return the extensions whose commands a command line may name: the search for others takes a while."""
-    names = (name for each in extensions.foundation() for texts in each.commands.values() for name in texts)
+    names = (name for extension in extensions.foundation() for texts in extension.commands.values() for name in texts)
     own = {"--version", *names}  # but no group, such as credential: other extensions may add commands to it
     return extensions.foundation() if next(iter(words or ()), "") in own else extensions.installed()
 

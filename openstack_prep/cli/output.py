@@ -83,12 +83,12 @@ def print_error(options: argparse.Namespace, error: PrepError, code: int) -> Non
 
 def print_lines(error: PrepError) -> None:
     """Print an error with its codes, which ``explain`` describes; names come from others, too."""
-    print("openstack-prep:", "\n".join(each.line for each in error.diagnostics), file=sys.stderr)
+    print("openstack-prep:", "\n".join(diagnostic.line for diagnostic in error.diagnostics), file=sys.stderr)
 
 
 def error_data(error: PrepError) -> list[Values]:
     """Return an error as data: the diagnostics that it consists of."""
-    return [each.data() for each in error.diagnostics]
+    return [diagnostic.data() for diagnostic in error.diagnostics]
 
 
 def interrupted_by(number: int) -> RunInterrupted:
@@ -322,13 +322,13 @@ def reading(options: argparse.Namespace) -> Iterator[None]:
         sys.stderr.flush()
         return True
 
-    for each in handlers:
-        each.addFilter(erase)
+    for handler in handlers:
+        handler.addFilter(erase)
     sys.stderr.write("reading the cloud ...")
     sys.stderr.flush()
     try:
         yield
     finally:
-        for each in handlers:
-            each.removeFilter(erase)
+        for handler in handlers:
+            handler.removeFilter(erase)
         erase()

@@ -14,9 +14,9 @@ def output_folder(folder: Path | None) -> Path | None:
     """Return the folder for the files, if one is given; raises FolderRefused if its name is that of a file."""
     if folder is None:
         return None
-    for each in (folder, *folder.parents):
-        if each.exists() and not each.is_dir():
-            raise FolderRefused(f"--output {folder}: {each} is a file, not a folder; name another folder")
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise FolderRefused(f"--output {folder}: {path} is a file, not a folder; name another folder")
     return folder
 
 
@@ -26,7 +26,7 @@ def write_conversion(folder: Path, name: str, texts: Mapping[str, str], edited: 
     Files that are not of a conversion with this name are not overwritten, nor ``edited`` ones with another text.
     """
     write_marked(folder, f"# [openstack-prep:convert/{name}]", texts, edited=edited)
-    return "\n".join(f"{folder / each}" for each in texts)
+    return "\n".join(f"{folder / text}" for text in texts)
 
 
 def write_marked(

@@ -72,15 +72,25 @@ class Parser(argparse.ArgumentParser):
         formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
         formatter.add_text(self.description)
         for group in self._action_groups:
-            commands = [each for each in group._group_actions if isinstance(each, argparse._SubParsersAction)]
+            commands = [
+                group_action
+                for group_action in group._group_actions
+                if isinstance(group_action, argparse._SubParsersAction)
+            ]
             for heading in dict.fromkeys(self.headings.values()) if commands else ():
                 formatter.start_section(heading)
                 formatter.add_arguments(
-                    [each for each in commands[0]._choices_actions if self.headings[each.dest] == heading]
+                    [
+                        choices_action
+                        for choices_action in commands[0]._choices_actions
+                        if self.headings[choices_action.dest] == heading
+                    ]
                 )
                 formatter.end_section()
             formatter.start_section(group.title)
-            formatter.add_arguments([each for each in group._group_actions if each not in commands])
+            formatter.add_arguments(
+                [group_action for group_action in group._group_actions if group_action not in commands]
+            )
             formatter.end_section()
         formatter.add_text(self.epilog)
         return formatter.format_help()
@@ -250,8 +260,8 @@ def respell(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
 
 def _ends_options(parser: argparse.ArgumentParser, word: str) -> bool:
     """Whether the words from here on are not options of this parser."""
-    commands = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
-    return word == "--" or any(word in each.choices for each in commands)
+    commands = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return word == "--" or any(word in command.choices for command in commands)
 
 
 def _refuse_glued(parser: argparse.ArgumentParser, word: str) -> None:
@@ -302,7 +312,7 @@ def list_substitutes(parser: argparse.ArgumentParser, option: str, value: str = 
     needed, fix = INSTEAD.get(name, ("", ""))
     if name in FILES and value in FORMS and "--format" in known:
         yield FORMAT
-    elif name in FILES and any(not each.option_strings for each in parser._actions):
+    elif name in FILES and any(not action.option_strings for action in parser._actions):
         yield "write the file without an option in front of it"
     elif name in DRY_RUNS and command in PREVIEW:
         yield PREVIEW[command]

@@ -119,8 +119,8 @@ def summary(report: Report, spec: Path, style: Style) -> str:
     """Return the lines below the counts; none when nothing was changed, or when something failed."""
     if report.failed or report.skipped or not report.changed:
         return ""
-    there = [each for each in report.results if each.observed and each.step.action is not Action.DELETE]
-    counts = Counter(each.step.key.kind for each in there)
+    there = [result for result in report.results if result.observed and result.step.action is not Action.DELETE]
+    counts = Counter(result.step.key.kind for result in there)
     lines = {
         "exists": ", ".join(f"{number} {_words(kind, number)}" for kind, number in counts.items()),
         "addresses": ", ".join(_addresses(there)),
@@ -128,7 +128,7 @@ def summary(report: Report, spec: Path, style: Style) -> str:
     }
     texts = [style.wrapped(f"{f'{name}:':<11}{printable(text)}", 11) for name, text in lines.items() if text]
     commands = [f"{'next:':<11}{command}" for command in dict.fromkeys(_next(report, spec))]  # whole: to be pasted
-    observed = (each.observed for each in report.changed if each.observed)
+    observed = (result.observed for result in report.changed if result.observed)
     needs = [f"{'needs:':<11}{each.outputs['needs']}" for each in observed if "needs" in each.outputs]
     return "\n".join([*texts, *commands, *needs])
 
@@ -146,15 +146,17 @@ def _words(kind: str, number: int) -> str:
 
 def _addresses(there: list[Result]) -> Iterator[str]:
     """Yield the floating IPs by name."""
-    for each in there:
-        address = each.observed.outputs.get("address") if each.observed else None
-        if address and each.step.key.kind == "floating_ip":
-            yield f"{each.step.key.name} {address}"
+    for result in there:
+        address = result.observed.outputs.get("address") if result.observed else None
+        if address and result.step.key.kind == "floating_ip":
+            yield f"{result.step.key.name} {address}"
 
 
 def _files(report: Report) -> Iterator[str]:
-    for each in report.changed:
-        path = each.observed.outputs.get("path") if each.observed and each.step.action is not Action.DELETE else None
+    for result in report.changed:
+        path = (
+            result.observed.outputs.get("path") if result.observed and result.step.action is not Action.DELETE else None
+        )
         if path:
             near = os.path.relpath(path)
             yield path if near.startswith("..") else near
@@ -163,9 +165,9 @@ def _files(report: Report) -> Iterator[str]:
 def _next(report: Report, spec: Path) -> Iterator[str]:
     """Yield the commands for what was written: by the section, or as the resource itself says."""
     commands = {section.name: section.next for section in extensions.sections() if section.next}
-    for each in report.changed:
-        if each.step.key.kind in commands and each.step.action is not Action.DELETE:
-            command = commands[each.step.key.kind].format(shell.quote(str(spec)))
+    for result in report.changed:
+        if result.step.key.kind in commands and result.step.action is not Action.DELETE:
+            command = commands[result.step.key.kind].format(shell.quote(str(spec)))
             yield f"openstack-prep {command}"
-        elif each.observed and "next" in each.observed.outputs:
-            yield each.observed.outputs["next"]
+        elif result.observed and "next" in result.observed.outputs:
+            yield result.observed.outputs["next"]

@@ -21,7 +21,7 @@ ANYTHING: Values = {}
 
 
 def enumeration(values: Iterable[Any]) -> Values:
-    return {"enum": [getattr(each, "value", each) for each in values]}
+    return {"enum": [getattr(value, "value", value) for value in values]}
 
 
 def json_object(required: Values, optional: Values | None = None, description: str = "") -> Values:
@@ -32,7 +32,7 @@ def json_object(required: Values, optional: Values | None = None, description: s
 
 def record(kind: Any, **special: Values) -> Values:
     """Return an object with all fields of a dataclass: texts, unless they are special."""
-    return json_object({each.name: special.get(each.name, TEXT) for each in fields(kind)})
+    return json_object({field.name: special.get(field.name, TEXT) for field in fields(kind)})
 
 
 def list_of(name: str) -> Values:

@@ -101,7 +101,7 @@ def _log(options: argparse.Namespace) -> None:
         warnings.setFormatter(_Visible("openstack-prep: %(message)s"))
         logging.getLogger("openstack_prep").handlers[:] = [warnings]
     asked = logging.getLogger(request_log.NAME)
-    asked.handlers[:] = [each for each in asked.handlers if not isinstance(each, _Lines)]
+    asked.handlers[:] = [handler for handler in asked.handlers if not isinstance(handler, _Lines)]
     if options.debug or getattr(options, "verbose", 0):
         asked.addHandler(_Lines(sys.stderr))
         asked.setLevel(logging.INFO)

@@ -261,7 +261,7 @@ class Cloud(OwnToken):
 
     def list_regions(self) -> list[str]:
         """Return the regions of the catalogue other than the one in use."""
-        return sorted({each["region"] for each in self.endpoints} - {"", self.region or ""})
+        return sorted({endpoint["region"] for endpoint in self.endpoints} - {"", self.region or ""})
 
     def endpoint_of(self, service_type: str) -> str | None:
         """Return the URL of a service by the catalogue; None if that does not contain it."""

@@ -692,7 +692,7 @@ class _Wait:
         if other is not None and other.run != self.entry.run and not self._is_dead(other):
             return f"spec {self.sight.spec} is being applied by {other}"
         if text.holding(self.entry, counted=self.sight.declared).write() is None:
-            if not [each for each in text.entries if each.spec != self.entry.spec]:
+            if not [entry for entry in text.entries if entry.spec != self.entry.spec]:
                 raise NotAllowed("no room for it in the description of the default security group")
             return f"{len(text.entries)} other specs are being applied in the project of spec {self.sight.spec}"
         return ""

@@ -86,5 +86,5 @@ class OwnToken(ABC):
     @property
     def only_region(self) -> str | None:
         """The region of all endpoints; None if there are several."""
-        regions = {each["region"] for each in self.endpoints} - {""}
+        regions = {endpoint["region"] for endpoint in self.endpoints} - {""}
         return regions.pop() if len(regions) == 1 else None

@@ -318,7 +318,7 @@ class _Execution:
         observed = observe(run, [step.resource]).get(step.key)
         if step.action is Action.DELETE:
             # of several with the name the one that the plan has shown, whichever would be kept by now
-            shown = (each for each in with_twins(observed) if step.observed and each.id == step.observed.id)
+            shown = (twin for twin in with_twins(observed) if step.observed and twin.id == step.observed.id)
             observed = next(shown, observed)
             if observed is None or not observed.ours:
                 return replace(step, observed=observed, action=Action.KEEP)

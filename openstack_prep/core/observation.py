@@ -230,8 +230,8 @@ def with_findings(step: Step, found: Iterable[DeletionLoss | Unchecked], managed
 
     ``managed`` are the ids of what the spec itself manages: to cut that off takes nothing from others.
     """
-    losses = [each for each in found if isinstance(each, DeletionLoss)]
-    foreign = (each for each in losses if each.effect is not LossEffect.CUT_OFF or each.id not in managed)
+    losses = [loss for loss in found if isinstance(loss, DeletionLoss)]
+    foreign = (loss for loss in losses if loss.effect is not LossEffect.CUT_OFF or loss.id not in managed)
     unchecked = (each for each in found if isinstance(each, Unchecked))
     return replace(step, deletion_losses=tuple(foreign), unchecked=tuple(unchecked))
 
@@ -287,4 +287,4 @@ def _fix(missing: Resource, declared: Set[Key], others: Set[Key]) -> str:
 
 
 def _users_of(key: Key, resources: Iterable[Resource]) -> tuple[Key, ...]:
-    return tuple(each.key for each in resources if key in {needed.key for needed in each.references()})
+    return tuple(resource.key for resource in resources if key in {needed.key for needed in resource.references()})

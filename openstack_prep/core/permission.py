@@ -79,15 +79,15 @@ def _loss(step: Step, losses: Sequence[DeletionLoss]) -> Mistake:
     """Return the refusal of losses of one kind."""
     first = losses[0]
     cause = "the update" if step.action in (Action.UPDATE, Action.ADOPT) else "its deletion"
-    options = " ".join(shell.join([OPTION, each.address]) for each in losses)
+    options = " ".join(shell.join([OPTION, loss.address]) for loss in losses)
     if first.effect is LossEffect.UNREAD:
-        what = f"{cause} may take along what cannot be read: {', '.join(each.detail for each in losses)}"
+        what = f"{cause} may take along what cannot be read: {', '.join(loss.detail for loss in losses)}"
         fix = first.fix or "run the command again when the service answers"
     else:
         what = f"{cause} would {first.effect.verb} {', '.join(map(str, losses))}, which this spec does not manage"
         fix = first.fix or f"remove {'it' if len(losses) == 1 else 'them'} first"
     fix = f"{fix}, or allow this: {options}"
-    lost = tuple(each.address for each in losses)
+    lost = tuple(loss.address for loss in losses)
     return Loss(str(step.key), what, fix, (step.key,), code=first.code, lost=lost)
 
 
@@ -164,7 +164,7 @@ def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
     found = refuse_always([now])
     same = shown.observed is not None and now.observed is not None and shown.observed.id == now.observed.id
     if not (shown.action is Action.ADOPT and same):
-        found += [_not_shown(each, "--adopt") for each in refuse_adoptions([now])]
+        found += [_not_shown(mistake, "--adopt") for mistake in refuse_adoptions([now])]
     if now.action is Action.REPLACE and not (shown.action is Action.REPLACE and same) and not found:
         found.append(Mistake.about(now.key, "was modified concurrently", AGAIN, code=Code.PLAN_CHANGED))
     judged = not shown.decided_later or isinstance(shown.resource, Unguarded)
@@ -175,8 +175,8 @@ def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
     if not allow_replace:
         return [*found, *now.losses]
     if not shown.previewed_later:
-        known = {thing for each in shown.losses for thing in each.things}
-        found += [_not_shown(each, "--allow-replace") for each in now.losses if not known.issuperset(each.things)]
+        known = {thing for loss in shown.losses for thing in loss.things}
+        found += [_not_shown(loss, "--allow-replace") for loss in now.losses if not known.issuperset(loss.things)]
     return found
 
 

@@ -82,7 +82,7 @@ class Plan:
 
     def refusals_data(self) -> list[Values]:
         """Return the refusals as diagnostics for JSON."""
-        return [each.diagnostic(PlanRefused.code).data() for each in self.refusals]
+        return [refusal.diagnostic(PlanRefused.code).data() for refusal in self.refusals]
 
     def raise_for_refusals(self) -> None:
         """Raise PlanRefused when there are refusals."""
@@ -152,8 +152,8 @@ def _step_data(step: Step, allow_loss: Set[str]) -> Values:
             "action": step.action.value,
             "id": step.observed.id if step.observed else None,
             "changes": [
-                {"field": each.field, "before": text.plain(each.before), "after": text.plain(each.after)}
-                for each in _changes(step)
+                {"field": change.field, "before": text.plain(change.before), "after": text.plain(change.after)}
+                for change in _changes(step)
             ],
         }
         | ({"address": address} if address else {})
@@ -161,8 +161,12 @@ def _step_data(step: Step, allow_loss: Set[str]) -> Values:
         | ({"duplicate_of": step.duplicate_of} if step.duplicate_of else {})
         | ({"previewed_later": True} if step.previewed_later else {})
         | ({"effects": effects.data} if (effects := text.effects_of(step)) else {})
-        | ({"losses": [each.data(allow_loss) for each in step.deletion_losses]} if step.deletion_losses else {})
-        | ({"not_checked": [vars(each) for each in step.unchecked]} if step.unchecked else {})
+        | (
+            {"losses": [deletion_loss.data(allow_loss) for deletion_loss in step.deletion_losses]}
+            if step.deletion_losses
+            else {}
+        )
+        | ({"not_checked": [vars(unchecked) for unchecked in step.unchecked]} if step.unchecked else {})
     )
 
 

@@ -152,7 +152,7 @@ def _twins(
         found = observed[resource.key]
         twins = frozenset(step.key for group in dependents[resource.key] for key in group for step in steps[key])
         after = frozenset({twins, *(dependents[resource.key] if all_go else ())})
-        steps[resource.key] = tuple(_twin_step(resource, found, each, after, all_go) for each in found.twins)
+        steps[resource.key] = tuple(_twin_step(resource, found, twin, after, all_go) for twin in found.twins)
     return steps
 
 
@@ -289,14 +289,16 @@ def dependencies(resources: Sequence[Resource], *, creating: bool = True, existi
         if resource.key in edges:
             twice, fix = "is declared twice", "choose distinct names"
             raise SpecError([Mistake.about(resource.key, twice, fix, code=Code.SPEC_DUPLICATE_NAME)])
-        wanted = {each.key for each in resource.references()} | {*resource.needs(), *followed_keys(resource)}
+        wanted = {reference.key for reference in resource.references()} | {*resource.needs(), *followed_keys(resource)}
         # a deletion asks for nothing that has to be free
         wanted |= {*resource.yields_to()} if creating and supports(resource, YieldsTo) else set()
         wanted -= {*outlived_keys(resource)} if existing else set()
         own = {resource.key}
         # a resource may be one of several that provide what it needs, such as a part of a stack
         groups = (providers[need] for need in wanted & providers.keys())
-        edges[resource.key] = frozenset(each if own.isdisjoint(each) else each - own for each in groups) - {frozenset()}
+        edges[resource.key] = frozenset(group if own.isdisjoint(group) else group - own for group in groups) - {
+            frozenset()
+        }
     return edges
 
 

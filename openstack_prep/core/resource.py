@@ -552,7 +552,9 @@ class Context(Generic[C]):
 
     def declared(self, kind: type[T]) -> Sequence[T]:
         """Return the declared resources of a kind, in the order of the spec."""
-        return self.read_once((Context, kind), lambda: tuple(each for each in self.resources if isinstance(each, kind)))
+        return self.read_once(
+            (Context, kind), lambda: tuple(resource for resource in self.resources if isinstance(resource, kind))
+        )
 
     def read_once(self, name: Hashable, derive: Callable[[], T]) -> T:
         """Return the result of ``derive`` for the whole spec, which several resources need; it is called once."""

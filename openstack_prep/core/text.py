@@ -93,7 +93,10 @@ def step_line(step: Step, width: int, style: Style = PLAIN, sign: str = "") -> s
 
 def _loss_lines(step: Step, style: Style) -> Iterable[str]:
     """Return a line per thing that a deletion or an update takes from others."""
-    return (style.wrapped(f"{'':6}{each.effect}: {printable(str(each))}", 8) for each in step.deletion_losses)
+    return (
+        style.wrapped(f"{'':6}{deletion_loss.effect}: {printable(str(deletion_loss))}", 8)
+        for deletion_loss in step.deletion_losses
+    )
 
 
 def _changed_lines(texts: Texts, style: Style) -> Iterable[str]:
@@ -214,7 +217,11 @@ def result_data(result: Result) -> Values:
 
 def _losses(result: Result) -> Values:
     """Return what a step has taken from others, all of it with permission."""
-    return {"losses": [each.data({each.address}) for each in result.step.deletion_losses]} if _has_taken(result) else {}
+    return (
+        {"losses": [deletion_loss.data({deletion_loss.address}) for deletion_loss in result.step.deletion_losses]}
+        if _has_taken(result)
+        else {}
+    )
 
 
 def _former(step: Step) -> Values:

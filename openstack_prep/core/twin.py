@@ -128,11 +128,11 @@ class Twin(Resource, Undeclarable):
     @classmethod
     def find_losses(cls, run: Run, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
         """Yield what its own kind reports."""
-        for each in deletions:
-            of = cast(Twin, each.resource).of
+        for deletion in deletions:
+            of = cast(Twin, deletion.resource).of
             if supports(of, TakesAlong):
-                found = type(of).find_losses(run, [Deletion(of, each.observed)], going)
-                yield from ((each.key, finding) for _, finding in found)
+                found = type(of).find_losses(run, [Deletion(of, deletion.observed)], going)
+                yield from ((deletion.key, finding) for _, finding in found)
 
     def delete(self, run: Run, observed: Observed) -> None:
         """Delete it unless it is in use or is the last one by then.

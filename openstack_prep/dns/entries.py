@@ -112,7 +112,7 @@ class NameEntry:
 
     def without(self, names: Collection[str]) -> str:
         """Return the line without some names; a comment if it has no others."""
-        left = [each for each in self.names if each.lower() not in names]
+        left = [name for name in self.names if name.lower() not in names]
         if not left:
             return f"# {self.text}"
         if self.form == "hosts":
@@ -150,15 +150,15 @@ def _of_dnsmasq(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if key == "cname":
         return tuple(words[:1]), tuple(words[1:2])
     if key == "host-record":
-        addresses = [each for each in words if is_address(each)]
-        return tuple(each for each in words if not is_address(each) and not each.isdigit()), tuple(addresses)
+        addresses = [word for word in words if is_address(word)]
+        return tuple(word for word in words if not is_address(word) and not word.isdigit()), tuple(addresses)
     return (), ()
 
 
 def conflicts(lines: Sequence[str], wanted: Wanted, form: Form) -> Iterator[tuple[NameEntry, list[str]]]:
     """Yield lines that give a wanted name another address, and these names as ``wanted`` has them."""
     for entry in read_entries(lines, form):
-        names = [each.lower() for each in entry.names]
+        names = [name.lower() for name in entry.names]
         given = {*map(_plain, entry.addresses)}
         found = [each for each in wanted if each in names and not given <= {*map(_plain, wanted[each])}]
         if found:

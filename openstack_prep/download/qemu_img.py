@@ -106,7 +106,7 @@ def to_raw(image: IO[bytes], raw: IO[bytes], what: str) -> None:
             f"{what} refers to another file, {other}, and is not converted; use an image without a backing file"
         )
     extents = _asked(files, "map", "--output=json", "-f", "qcow2", source)
-    if wrong := missing_room(sum(each["length"] for each in extents if each["data"])):
+    if wrong := missing_room(sum(extent["length"] for extent in extents if extent["data"])):
         raise PrepError(f"{what} cannot be converted to raw: {wrong}; free some space, or set TMPDIR to another folder")
     _run(files, None, "convert", "-f", "qcow2", "-O", "raw", source, target)
 

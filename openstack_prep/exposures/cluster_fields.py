@@ -79,7 +79,9 @@ class ClusterFields(InProject):
 
 def declared_cluster(cluster: ClusterFields, resources: Iterable[Resource]) -> Any | None:
     """Return the RKE cluster of the spec that has these nodes: that of their stack, else the one with the same name."""
-    mine = cluster.of_project(each for each in resources if isinstance(each, InProject) and each.kind == "rke_cluster")
+    mine = cluster.of_project(
+        resource for resource in resources if isinstance(resource, InProject) and resource.kind == "rke_cluster"
+    )
     if cluster.nodes and cluster.nodes.stack:
-        return next((each for each in mine if getattr(each, "stack", None) == cluster.nodes.stack), None)
-    return next((each for each in mine if each.name == cluster.name), None)
+        return next((project for project in mine if getattr(project, "stack", None) == cluster.nodes.stack), None)
+    return next((project for project in mine if project.name == cluster.name), None)

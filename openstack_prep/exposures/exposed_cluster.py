@@ -78,11 +78,15 @@ def files(
     ``cilium`` is the cluster's release of Cilium, on which the version of the resources depends.
     """
     found = {}
-    wanting = [each for each in placed if each.address and each.exposure.target.service and not _is_in(each, known)]
+    wanting = [
+        exposure
+        for exposure in placed
+        if exposure.address and exposure.exposure.target.service and not _is_in(exposure, known)
+    ]
     for way, file in FILES.items():
-        mine = [each for each in wanting if each.exposure.how == way]
+        mine = [exposure for exposure in wanting if exposure.exposure.how == way]
         if mine:
-            held = tuple(map(str, ranges.merged(Range.read(each.address) for each in mine if each.address)))
+            held = tuple(map(str, ranges.merged(Range.read(exposure.address) for exposure in mine if exposure.address)))
             name = f"{cluster}-exposures"
             documents = _metallb(name, held) if way == "metallb" else _cilium(name, held, mine, cilium or ASSUMED)
             head = (
@@ -104,13 +108,15 @@ def _metallb(name: str, addresses: tuple[str, ...]) -> list[dict[str, object]]:
 
 def _cilium(name: str, addresses: tuple[str, ...], placed: Sequence[PlacedExposure], version: str) -> list[Raw]:
     """Return a pool for these Services alone, announced by layer 2."""
-    targets = [each.exposure.target for each in placed]
+    targets = [exposure.exposure.target for exposure in placed]
     mine = LabelSelector(
         match_expressions=(
             LabelExpression(
-                key=OF_NAMESPACE, operator="In", values=tuple(sorted({each.namespace for each in targets}))
+                key=OF_NAMESPACE, operator="In", values=tuple(sorted({target.namespace for target in targets}))
             ),
-            LabelExpression(key=OF_NAME, operator="In", values=tuple(sorted({each.object_name for each in targets}))),
+            LabelExpression(
+                key=OF_NAME, operator="In", values=tuple(sorted({target.object_name for target in targets}))
+            ),
         )
     )
     balancer = CiliumLoadBalancer(
@@ -118,7 +124,7 @@ def _cilium(name: str, addresses: tuple[str, ...], placed: Sequence[PlacedExposu
         l2=CiliumLayer2(service_selector=mine) if minor(version) >= LAYER2_SINCE else None,
     )
     config = Cilium(cluster_id=1, version=version, mesh="none", kube_proxy_replacement=True, load_balancer=balancer)
-    return [_named(each, name) for each in announcement.documents(config, {})]
+    return [_named(document, name) for document in announcement.documents(config, {})]
 
 
 def _named(document: Raw, name: str) -> Raw:
@@ -153,7 +159,7 @@ def file_texts(
     ``before`` are the existing files: zones take their serials from them, so that equal ones keep theirs.
     """
     found = services.files(placed) | files(cluster.name, placed, pools, cilium)
-    if any(each.exposure.names for each in placed):
+    if any(exposure.exposure.names for exposure in placed):
         found |= names.files(cluster.names, placed, previous=before, today=today)
     if cluster.external_ips and (mine := _by(placed, "external-ip")):
         on_openstack = cluster.router is not None
@@ -171,7 +177,7 @@ def settings_mistakes(
     cluster: ClusterFields, placed: Sequence[PlacedExposure], macs: Mapping[str, str] | None = None
 ) -> Iterator[Mistake]:
     """Yield all mistakes; their places are fields of the cluster."""
-    yield from missing_settings(cluster, [each.exposure for each in placed])
+    yield from missing_settings(cluster, [exposure.exposure for exposure in placed])
     yield from _under("names", names.mistakes(cluster.names, placed))
     version = cluster.kubernetes_version
     if cluster.external_ips and (mine := _by(placed, "external-ip")):
@@ -200,21 +206,23 @@ def settings_warnings(cluster: ClusterFields, placed: Sequence[PlacedExposure]) 
 
 def _by(placed: Sequence[PlacedExposure], way: Way) -> list[PlacedExposure]:
     """Return the exposures of a way that lead to Services or hosts; virtual machines have their own files."""
-    return [each for each in placed if each.exposure.how == way and not each.exposure.target.virtual_machine]
+    return [
+        exposure for exposure in placed if exposure.exposure.how == way and not exposure.exposure.target.virtual_machine
+    ]
 
 
 def missing_settings(cluster: ClusterFields, exposures: Iterable[Exposed]) -> Iterator[Mistake]:
     """Yield the settings that exposures need and the cluster lacks."""
-    for each in exposures:
-        needed = "virtualization" if each.target.virtual_machine else NEEDS.get(each.how)
+    for exposure in exposures:
+        needed = "virtualization" if exposure.target.virtual_machine else NEEDS.get(exposure.how)
         if needed and getattr(cluster, needed) is None:
-            what = f"is missing, and exposure {each.name} ({each.how}, {each.target}) needs it"
+            what = f"is missing, and exposure {exposure.name} ({exposure.how}, {exposure.target}) needs it"
             yield Mistake(needed, what, "add it")
 
 
 def _under(field: str, found: Iterator[Mistake]) -> Iterator[Mistake]:
-    for each in found:
-        yield replace(each, where=f"{field}.{each.where}" if each.where else field)
+    for mistake in found:
+        yield replace(mistake, where=f"{field}.{mistake.where}" if mistake.where else field)
 
 
 # --- exposed cluster --------------------------------------------------------------------------
@@ -254,9 +262,11 @@ class ExposedCluster(ClusterFields):
         mine = [each for each in self.of_project(context.declared(Exposure)) if each.cluster == self.name]
         folder = os.path.realpath(self.directory)
         others = (
-            each for each in context.resources if each.kind in (self.kind, "rke_cluster") and each.key != self.key
+            resource
+            for resource in context.resources
+            if resource.kind in (self.kind, "rke_cluster") and resource.key != self.key
         )
-        shared = [each for each in others if os.path.realpath(getattr(each, "directory", "")) == folder]
+        shared = [resource for resource in others if os.path.realpath(getattr(resource, "directory", "")) == folder]
         if shared:
             what = f"directory {self.directory} is also used by {shared[0].key}"
             raise SpecError([self.mistake(what, "give each cluster its own", Code.SPEC_CONTRADICTION)])
@@ -271,7 +281,7 @@ class ExposedCluster(ClusterFields):
         mine = [each for each in self.of_project(context.declared(Exposure)) if each.cluster == self.name]
         exposures = [part for each in mine for part in each.resolve(context)]
         yield from self._mistakes([each.expected(None) for each in exposures])
-        routers = [each.name for each in self.of_project(context.declared(Router))]
+        routers = [router.name for router in self.of_project(context.declared(Router))]
         if self.router and self.router not in routers:
             what = f"router {self.router} is not in routers (they are: {', '.join(routers) or 'none'})"
             yield self.mistake(what, "declare it, or correct the name", Code.SPEC_UNRESOLVED)
@@ -307,9 +317,9 @@ class ExposedCluster(ClusterFields):
             yield self.mistake(what, "declare it, or correct the name", Code.SPEC_UNRESOLVED)
         for found in claims.findings() if claims else ():
             yield self.mistake(*found)
-        for each in context.declared(ExposedCluster) if claims else ():
-            if each.name == self.name and each.key != self.key and machine_claims_in(each, files):
-                what = f"{each.key.qualified} has the same name, by which pool files know their machines"
+        for cluster in context.declared(ExposedCluster) if claims else ():
+            if cluster.name == self.name and cluster.key != self.key and machine_claims_in(cluster, files):
+                what = f"{cluster.key.qualified} has the same name, by which pool files know their machines"
                 yield self.mistake(what, "choose distinct names", Code.SPEC_CONTRADICTION)
 
     @property
@@ -355,7 +365,9 @@ class ExposedCluster(ClusterFields):
 
     def public_address(self, run: CloudRun, exposure: Exposure) -> str | None:
         """Return the address of the floating IP that leads to an exposure; None if it has none, or none yet."""
-        floating = next((each for each in self.related.floating_ips if each.name == exposure.floating_ip), None)
+        floating = next(
+            (floating_ip for floating_ip in self.related.floating_ips if floating_ip.name == exposure.floating_ip), None
+        )
         found = run.look(floating) if floating else None
         return found.outputs.get("address") if found else None
 
@@ -415,9 +427,11 @@ class ExposedCluster(ClusterFields):
             yield self.mistake(what, "choose a different directory, or remove the file")
 
     def _mistakes(self, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
-        for each in settings_mistakes(self, placed):
-            code = each.code or Code.SPEC_CONTRADICTION
-            yield self.mistake(f"{each.where}: {each.what}", each.fix, code, each.where)
+        for settings_mistake in settings_mistakes(self, placed):
+            code = settings_mistake.code or Code.SPEC_CONTRADICTION
+            yield self.mistake(
+                f"{settings_mistake.where}: {settings_mistake.what}", settings_mistake.fix, code, settings_mistake.where
+            )
 
     # --- operations -----------------------------------------------------------------------
 
@@ -428,13 +442,13 @@ class ExposedCluster(ClusterFields):
         if found := list(self._mistakes(placed)):
             raise SpecError(found)
         if claims := self.machine_claims:
-            claims.claim(run, [each for each in self.related.pool_files if each.key != claims.pool.key])
+            claims.claim(run, [pool_file for pool_file in self.related.pool_files if pool_file.key != claims.pool.key])
             run = run.fresh()  # the claims are read again
         self.files(run).write(self._texts(run, placed, openly=True))
         earlier = set(self._warnings_before_plan(self.related.exposures))
-        for each in settings_warnings(self, placed):
-            if each not in earlier:
-                run.note(self.key, each)
+        for settings_warning in settings_warnings(self, placed):
+            if settings_warning not in earlier:
+                run.note(self.key, settings_warning)
         return self._observed(bool(self.files(run).there()), frozenset())
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
@@ -450,13 +464,13 @@ class ExposedCluster(ClusterFields):
 
 def _of_balancers(context: Context) -> Iterator[Range]:
     """Yield the addresses of pools that clusters of the spec declare for their load balancers."""
-    clusters = [each for each in context.resources if each.kind == "rke_cluster"]
+    clusters = [resource for resource in context.resources if resource.kind == "rke_cluster"]
     if not clusters:
         return
     from openstack_prep.kubernetes.cluster.pool_addresses import served_pools  # with all of a cluster's files
 
-    for each in clusters:
-        for cluster in resolve(each, context):
+    for resource in clusters:
+        for cluster in resolve(resource, context):
             yield from (one for pool in served_pools(cluster) for one in pool.ranges)  # type: ignore[arg-type]
 
 
@@ -472,12 +486,12 @@ def _cilium_release(cluster: ClusterFields, context: Context) -> str | None:
 def machine_claims_in(cluster: ClusterFields, files: Iterable[PoolFile]) -> MachineClaims | None:
     """Return the claims of a cluster's machines, which one of these pool files has; None if it names none of them."""
     name = cluster.service_host.pool if cluster.service_host else None
-    return next((MachineClaims(cluster, each) for each in files if each.name == name), None)
+    return next((MachineClaims(cluster, file) for file in files if file.name == name), None)
 
 
 def _complete(placed: Sequence[PlacedExposure]) -> bool:
     """Whether each exposure that needs an address has one."""
-    return all(each.address or each.exposure.how in WITHOUT_ADDRESS for each in placed)
+    return all(exposure.address or exposure.exposure.how in WITHOUT_ADDRESS for exposure in placed)
 
 
 # --- derivation -------------------------------------------------------------------------------
@@ -486,9 +500,9 @@ def _complete(placed: Sequence[PlacedExposure]) -> bool:
 def derive(resources: Sequence[Resource], values: Mapping[str, Any]) -> Iterator[tuple[Resource, Key]]:
     """Yield the resources of a spec with what each cluster's exposures need, which comes from that cluster."""
     found = list(resources)
-    origins = {each.key: each.key for each in resources}
-    for cluster in (each for each in resources if isinstance(each, ExposedCluster)):
+    origins = {resource.key: resource.key for resource in resources}
+    for cluster in (resource for resource in resources if isinstance(resource, ExposedCluster)):
         found = [*with_recordsets(with_opened(found, cluster), cluster)]
-        for each in found:
-            origins.setdefault(each.key, cluster.key)
-    yield from ((each, origins[each.key]) for each in found)
+        for resource in found:
+            origins.setdefault(resource.key, cluster.key)
+    yield from ((resource, origins[resource.key]) for resource in found)

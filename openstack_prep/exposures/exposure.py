@@ -41,11 +41,11 @@ def claim_together(run: CloudRun, pool: Pool, one: ExposureFields, neighbours: E
     Steps that an interrupt skips may have their claims by then; the next apply finds them.
     """
     same_pool = [
-        each
-        for each in neighbours.exposures
-        if each.pool == pool.name and (isinstance(pool, PoolFile) or each.owner == pool.owner)
+        exposure
+        for exposure in neighbours.exposures
+        if exposure.pool == pool.name and (isinstance(pool, PoolFile) or exposure.owner == pool.owner)
     ]
-    others = [each for each in same_pool if each.key in run.pending]
+    others = [exposure for exposure in same_pool if exposure.key in run.pending]
     outcomes = run.read_once((claim_together, pool.key), lambda: _claim(run, pool, [one, *others], neighbours.files))
     found = outcomes.get(one.name) or _claim(run, pool, [one], neighbours.files)[one.name]
     if isinstance(found, PrepError):
@@ -57,12 +57,15 @@ def _claim(run: CloudRun, pool: Pool, exposures: Iterable[ExposureFields], files
     register = register_of(run, pool)
     if register is None:
         raise NotFound(f"{pool.kind}/{pool.name} records no claims")
-    by_name = {each.name: each for each in exposures}
-    with_macs = [each for each in by_name.values() if each.needs_mac]
+    by_name = {exposure.name: exposure for exposure in exposures}
+    with_macs = [exposure for exposure in by_name.values() if exposure.needs_mac]
     macs: Collection[str] = ()
     if with_macs and isinstance(pool, PoolFile):  # the other register reads those of the ports itself
-        macs = foreign_macs(run, with_macs, [each for each in files if each.key != pool.key])
-    requests = [ClaimRequest(name=each.name, address=each.address, mac=each.needs_mac) for each in by_name.values()]
+        macs = foreign_macs(run, with_macs, [file for file in files if file.key != pool.key])
+    requests = [
+        ClaimRequest(name=exposure.name, address=exposure.address, mac=exposure.needs_mac)
+        for exposure in by_name.values()
+    ]
     return register.claim_each(requests, macs)
 
 
@@ -91,11 +94,11 @@ def release_together(run: CloudRun, register: Register, name: str) -> None:
 
 def foreign_macs(run: CloudRun, those: Iterable[InProject], files: Iterable[PoolFile]) -> frozenset[str]:
     """Return the MAC addresses of ports and their pairs in the projects of some resources, and those in other files."""
-    owners = dict.fromkeys(each.owner for each in those)
+    owners = dict.fromkeys(project.owner for project in those)
     fresh = run.fresh()
     listed = [port for owner in owners for port in ports_of(fresh, run.find_project_id(owner))]
     pairs = (pair.mac_address for port in listed for pair in port.allowed_address_pairs)
-    pools = [pool for each in files if (pool := each.read(fresh))]
+    pools = [pool for file in files if (pool := file.read(fresh))]
     claimed = (claim.mac for pool in pools for claim in pool.claims.values() if claim.mac)
     return frozenset((*claimed, *(port.mac_address for port in listed), *pairs))
 
@@ -105,12 +108,12 @@ def foreign_macs(run: CloudRun, those: Iterable[InProject], files: Iterable[Pool
 
 def findings(exposure: ExposureFields, context: Context) -> Iterator[Finding]:
     """Yield names that the spec does not declare, and addresses that cannot be those of the exposure."""
-    clusters = [each.name for each in exposure.of_project(context.declared(ClusterFields))]
+    clusters = [cluster.name for cluster in exposure.of_project(context.declared(ClusterFields))]
     if exposure.cluster not in clusters and context.declared(ClusterFields):
         yield _unknown("cluster", exposure.cluster, "exposed_clusters", clusters)
     pools = exposure.of_project(context.declared(AddressPool))
     named = [each for each in pools if each.name == exposure.pool]
-    known = [*(each.name for each in pools), *(each.name for each in context.declared(PoolFile))]
+    known = [*(each.name for each in pools), *(file.name for file in context.declared(PoolFile))]
     if exposure.pool and exposure.pool not in known:
         yield _unknown("pool", exposure.pool, "address_pools or pool_files", known)
         return
@@ -127,7 +130,7 @@ def _floating_ip(exposure: ExposureFields, context: Context, *, reserved: bool) 
     name = exposure.floating_ip
     if name is None:
         return
-    declared = [each.name for each in exposure.of_project(context.declared(FloatingIP))]
+    declared = [floating_ip.name for floating_ip in exposure.of_project(context.declared(FloatingIP))]
     attached = {each.label for each in exposure.of_project(context.declared(AttachedFloatingIP))}
     if name not in declared:
         yield _unknown("floating IP", name, "floating_ips", declared)

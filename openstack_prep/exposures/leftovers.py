@@ -97,9 +97,9 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
     for _ in range(depth):
         found: list[Path] = []
         for outer in level:
-            for each in _folders(outer):
-                yield each
-                found.append(each)
+            for path in _folders(outer):
+                yield path
+                found.append(path)
         level = found
 
 
@@ -119,9 +119,9 @@ def _tags(folder: Path) -> set[str]:
     """Return the ownership tags of exposed clusters' files in a folder."""
     tags: set[str] = set()
     with contextlib.suppress(OSError):
-        files = (each for each in os.scandir(folder) if each.is_file(follow_symlinks=False))
-        for each in islice(files, MOST_FILES):
-            tags |= {line[line.index("[") :] for line in _first_lines(Path(each.path)) if _is_of_a_cluster(line)}
+        files = (entry for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False))
+        for entry in islice(files, MOST_FILES):
+            tags |= {line[line.index("[") :] for line in _first_lines(Path(entry.path)) if _is_of_a_cluster(line)}
     return tags
 
 
@@ -141,14 +141,16 @@ def _is_of_a_cluster(line: str) -> bool:
 
 def leftovers(run: CloudRun, resources: Sequence[Resource], folder: Path | None) -> Iterator[tuple[Resource, Observed]]:
     """Yield files of clusters in the folder of the spec, and claims in the pool files that it still names."""
-    clusters = [each for each in resources if each.kind == LeftFiles.kind]
+    clusters = [resource for resource in resources if resource.kind == LeftFiles.kind]
     yield from LeftFiles.within(run, [folder] if folder else [], clusters)
-    if not any(each.kind == "pool_file" for each in resources):
+    if not any(resource.kind == "pool_file" for resource in resources):
         return
     from openstack_prep.exposures.exposed_cluster import ExposedCluster  # only a spec with pool files has use for them
     from openstack_prep.exposures.machine_claims import LeftFileClaim  # as above
     from openstack_prep.exposures.pool_file import PoolFile  # as above
 
-    claims = [each.machine_claims for each in clusters if isinstance(each, ExposedCluster)]
-    declared = {(each.pool.name, each.cluster.name) for each in claims if each}
-    yield from LeftFileClaim.in_files(run, (each for each in resources if isinstance(each, PoolFile)), declared)
+    claims = [cluster.machine_claims for cluster in clusters if isinstance(cluster, ExposedCluster)]
+    declared = {(claim.pool.name, claim.cluster.name) for claim in claims if claim}
+    yield from LeftFileClaim.in_files(
+        run, (resource for resource in resources if isinstance(resource, PoolFile)), declared
+    )

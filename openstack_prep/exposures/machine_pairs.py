@@ -73,8 +73,14 @@ class MachinePairs(AddressPairs):
     def beside(self, neighbours: PairNeighbours, others: Sequence[Resource]) -> Self:
         context = Context(resources=others, cloud=None)
         around = ExposureNeighbours.of(context, self)
-        mine = (each for each in self.of_project(context.declared(ExposureFields)) if each.cluster == self.cluster)
-        there = tuple(each for each in mine if on_networks(each, around.named(each.pool), self.settings))
+        mine = (
+            exposure
+            for exposure in self.of_project(context.declared(ExposureFields))
+            if exposure.cluster == self.cluster
+        )
+        there = tuple(
+            exposure for exposure in mine if on_networks(exposure, around.named(exposure.pool), self.settings)
+        )
         pairs = self.of_project(each for each in context.declared(AddressPairs) if not isinstance(each, MachinePairs))
         explicit = tuple(replace(each, neighbours=neighbours) for each in pairs)
         return replace(self, neighbours=neighbours, exposures=there, around=around, explicit=explicit)
@@ -82,7 +88,7 @@ class MachinePairs(AddressPairs):
     @property
     def networks(self) -> list[OutsideNetwork]:
         """The networks in OpenStack that machines may be on."""
-        found = (on_networks(each, self.around.named(each.pool), self.settings) for each in self.exposures)
+        found = (on_networks(exposure, self.around.named(exposure.pool), self.settings) for exposure in self.exposures)
         return list(dict.fromkeys(each for those in found for each in those))
 
     def references(self) -> Iterable[Resource]:
@@ -93,13 +99,13 @@ class MachinePairs(AddressPairs):
         return found
 
     def follows(self) -> Iterable[Key]:
-        return (*super().follows(), *(each.key for each in self.exposures))
+        return (*super().follows(), *(exposure.key for exposure in self.exposures))
 
     def outlives(self) -> Iterable[Key]:
-        return (*super().outlives(), *(each.key for each in self.exposures))
+        return (*super().outlives(), *(exposure.key for exposure in self.exposures))
 
     def desired(self) -> Values:
-        return {"pairs": frozenset(_named(each.name) for each in self.exposures)}
+        return {"pairs": frozenset(_named(exposure.name) for exposure in self.exposures)}
 
     # --- machines and ports -----------------------------------------------------------------
 
@@ -118,12 +124,12 @@ class MachinePairs(AddressPairs):
     def _own(self, run: CloudRun) -> list[ClaimedMachine]:
         """Return the machines for which the spec declares no address pairs itself."""
         declared = self.declared(run)
-        return [each for each in self._machines(run).values() if each and each.exposure not in declared]
+        return [machine for machine in self._machines(run).values() if machine and machine.exposure not in declared]
 
     def declared(self, run: CloudRun) -> set[str]:
         """Return the exposures of machines for which the spec declares address pairs itself."""
         machines = filter(None, self._machines(run).values())
-        return {each.exposure for each in machines if any(map(each.has_pairs_in, self.explicit))}
+        return {machine.exposure for machine in machines if any(map(machine.has_pairs_in, self.explicit))}
 
     def _nodes(self, run: CloudRun, chosen: Iterable[PortRecord]) -> dict[str, PortRecord]:
         """Return by id the chosen ports, and all others of the same servers."""
@@ -135,10 +141,10 @@ class MachinePairs(AddressPairs):
         """Return the ports that frames of a network pass, each by the port of its node: itself, or a trunk's."""
         here, vlan = run.find_id(self._existing(network)), self._vlan(network)
         if vlan is None:
-            return {each.id: each for each in nodes.values() if each.network_id == here}
+            return {node.id: node for node in nodes.values() if node.network_id == here}
         listed = {each.id: each for each in ports_of(run, run.find_project_id(self.owner)) if each.network_id == here}
-        inner = (each for each in self._subports(run) if each.vlan == vlan and each.parent_id in nodes)
-        return {each.parent_id: listed[each.port_id] for each in inner if each.port_id in listed}
+        inner = (subport for subport in self._subports(run) if subport.vlan == vlan and subport.parent_id in nodes)
+        return {subport.parent_id: listed[subport.port_id] for subport in inner if subport.port_id in listed}
 
     def _vlan(self, network: OutsideNetwork) -> int | None:
         bridge = self.settings.bridge(network.bridge)
@@ -160,9 +166,9 @@ class MachinePairs(AddressPairs):
             return None
         found: dict[str, frozenset[Pair]] = {}
         for network in self.networks:
-            machines = [each for each in self._own(run) if _is_in(each.address, network)]
+            machines = [machine for machine in self._own(run) if _is_in(machine.address, network)]
             for port in self._filtered(run, network):
-                found[port.id] = found.get(port.id, frozenset()).union(*(each.on(port) for each in machines))
+                found[port.id] = found.get(port.id, frozenset()).union(*(machine.on(port) for machine in machines))
         return found
 
     def prunes(self, run: CloudRun) -> bool:
@@ -176,23 +182,25 @@ class MachinePairs(AddressPairs):
 
     def between_servers(self, run: CloudRun) -> frozenset[str]:
         """Return ports that wait for a server; subports never have one."""
-        return super().between_servers(run).difference(each.port_id for each in self._subports(run))
+        return super().between_servers(run).difference(subport.port_id for subport in self._subports(run))
 
     def _observe(self, run: CloudRun, shares: Sequence[Share], *, known: bool) -> Observed | None:
         machines = self._machines(run)
-        meant = [each for each in shares if each.meant]
-        lacking = {pair for each in meant for pair in each.lacking}
-        there = {pair for each in meant for pair in each.wanted} - lacking
+        meant = [share for share in shares if share.meant]
+        lacking = {pair for share in meant for pair in share.lacking}
+        there = {pair for share in meant for pair in share.wanted} - lacking
         unclaimed = {name for name, each in machines.items() if each is None and not self.neighbours.alone}
-        if not there and not any(each.mine for each in shares) and (not known or lacking or unclaimed):
+        if not there and not any(share.mine for share in shares) and (not known or lacking or unclaimed):
             return None
         absent = unclaimed | {
-            each.exposure for each in machines.values() if each and Pair(each.address, each.mac) in lacking
+            machine.exposure
+            for machine in machines.values()
+            if machine and Pair(machine.address, machine.mac) in lacking
         }
-        stale = {f"{pair} on {each.port.name or each.port.id}" for each in shares for pair in each.stale}
+        stale = {f"{pair} on {share.port.name or share.port.id}" for share in shares for pair in share.stale}
         return Observed(
             id=counted(len(meant), "port"),
-            ours=any(each.mine for each in shares),
+            ours=any(share.mine for share in shares),
             values={"pairs": frozenset(map(_named, machines.keys() - absent)) | stale},
             outputs={"pairs": ", ".join(map(str, sorted(there)))} if there else {},
             record=PortShares(tuple(shares)),
@@ -204,7 +212,7 @@ class MachinePairs(AddressPairs):
         coming = frozenset(key.name for key in self._coming_ports())
         yield from self.check_choice(run, self.chosen(run), expected=self._expected, coming=coming)
         networks = {share.port.network_id for share in self.shares(run) if share.missing}
-        addresses = {each.address for each in self._own(run)}
+        addresses = {machine.address for machine in self._own(run)}
         yield from distributed(run, self, addresses, networks)
         yield from self._impossible(run, ())
 
@@ -216,7 +224,7 @@ class MachinePairs(AddressPairs):
         unknown = None in self._machines(run).values()
         for network in self.networks:
             ports = self._filtered(run, network)
-            concerned = unknown or any(_is_in(each.address, network) for each in self._own(run))
+            concerned = unknown or any(_is_in(machine.address, network) for machine in self._own(run))
             here = {port.network_id for port in ports}
             if len(ports) < 2 or not concerned or not with_ovn(run, here):
                 continue
@@ -237,9 +245,9 @@ class MachinePairs(AddressPairs):
         """Yield the servers on which no port leads to a network."""
         nodes = self._nodes(run, self.chosen(run) or ())
         names: dict[str, str] = {}
-        for each in nodes.values():
-            if each.device_owner.startswith(SERVER):
-                names.setdefault(each.device_id, each.name or each.id)
+        for node in nodes.values():
+            if node.device_owner.startswith(SERVER):
+                names.setdefault(node.device_id, node.name or node.id)
         for network in self.networks:
             reached = {nodes[each].device_id for each in self._passed(run, network, nodes)}
             vlan = self._vlan(network)
@@ -256,8 +264,8 @@ def on_networks(exposure: ExposureFields, pools: Iterable[Pool], settings: Virtu
     """Return the networks in OpenStack that the virtual machine of an exposure may be attached to."""
     if exposure.how != "bridge":
         return []
-    possible = [Range.read(exposure.address)] if exposure.address else [one for each in pools for one in _of(each)]
-    named = ((each, Range.read(each.cidr)) for each in settings.networks if each.openstack_network)
+    possible = [Range.read(exposure.address)] if exposure.address else [one for pool in pools for one in _of(pool)]
+    named = ((network, Range.read(network.cidr)) for network in settings.networks if network.openstack_network)
     return [each for each, cidr in named if any(map(cidr.overlap, possible))]
 
 

@@ -75,7 +75,7 @@ class Designate(Strict):
 
     def zone_of(self, name: str) -> str | None:
         """Return the innermost zone that contains a name."""
-        return max((each for each in self.zones if is_within(name, each)), key=len, default=None)
+        return max((zone for zone in self.zones if is_within(name, zone)), key=len, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +157,7 @@ VALUES, ENDPOINTS = "external-dns-values.yaml", "external-dns-endpoints.yaml"
 
 def pairs(placed: Iterable[PlacedExposure]) -> list[tuple[str, str]]:
     """Return pairs of address and name, each of them once."""
-    found = ((each.outside, name) for each in placed for name in each.exposure.names)
+    found = ((exposure.outside, name) for exposure in placed for name in exposure.exposure.names)
     return list(dict.fromkeys((address, name) for address, name in found if address))
 
 
@@ -216,9 +216,9 @@ def _by_exposure(placed: Iterable[PlacedExposure]) -> dict[str, dict[str, list[s
     """Return the names of each exposure with their addresses; a name of several belongs to the first."""
     owners: dict[str, str] = {}
     found: dict[str, dict[str, list[str]]] = {}
-    for each in placed:
-        for address, name in pairs([each]):
-            owner = owners.setdefault(name, each.exposure.name)
+    for exposure in placed:
+        for address, name in pairs([exposure]):
+            owner = owners.setdefault(name, exposure.exposure.name)
             targets = found.setdefault(owner, {}).setdefault(name, [])
             targets.extend([] if address in targets else [address])
     return found
@@ -232,13 +232,13 @@ def mistakes(settings: ExposureNames, placed: Sequence[PlacedExposure]) -> Itera
     yield from _zones(settings, placed)
     if settings.external_dns and not settings.zones:
         yield Mistake("zones", "external_dns needs the zones of Designate", "list them, such as [example.com]")
-    for each in placed:
-        for index, name in enumerate(each.exposure.names):
-            where = f"exposures.{each.exposure.name}.names[{index}]"
+    for exposure in placed:
+        for index, name in enumerate(exposure.exposure.names):
+            where = f"exposures.{exposure.exposure.name}.names[{index}]"
             if settings.zones and _zone_of(settings, name) is None:
                 yield Mistake(where, f"{name} is in none of the zones {', '.join(settings.zones)}", "add its zone")
-            if settings.external_dns and each.outside and ipaddress.ip_address(each.outside).version == 6:
-                what = f"{name} has the IPv6 address {each.outside}, which the webhook for Designate cannot manage"
+            if settings.external_dns and exposure.outside and ipaddress.ip_address(exposure.outside).version == 6:
+                what = f"{name} has the IPv6 address {exposure.outside}, which the webhook for Designate cannot manage"
                 yield Mistake(where, what, "use names.designate instead of external_dns")
 
 
@@ -256,7 +256,7 @@ def _zones(settings: ExposureNames, placed: Sequence[PlacedExposure]) -> Iterato
     elif settings.server and settings.server.startswith("*."):
         yield Mistake("server", f"{settings.server} is a wildcard", "use the name of a host")
     elif settings.server and _zone_of(settings, settings.server):
-        names = {name for each in placed for name in each.exposure.names}
+        names = {name for exposure in placed for name in exposure.exposure.names}
         if settings.server not in names:
             what = f"{settings.server} is in a zone of its own, and no exposure has this name"
             yield Mistake("server", what, "add it to the names of the exposure that leads to the name server")

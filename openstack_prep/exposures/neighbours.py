@@ -76,7 +76,7 @@ class ExposureNeighbours(FromContext):
         addresses = DeclaredAddresses.of(context.resources, owner)
         stacks = owner.of_project(context.declared(Stack))
         clusters = owner.of_project(context.declared(ClusterFields))
-        on = {each.name: [*_stacks(each, context, stacks)] for each in clusters}
+        on = {cluster.name: [*_stacks(cluster, context, stacks)] for cluster in clusters}
         return cls(
             pools=(*pools, *context.declared(PoolFile)),
             subnets=tuple(owner.of_project(context.declared(Subnet))),
@@ -84,7 +84,7 @@ class ExposureNeighbours(FromContext):
             clusters=frozenset(on),
             addresses=addresses,
             stacks=tuple(stacks),
-            networks={each.name: frozenset(_networks(each, on[each.name], addresses)) for each in clusters},
+            networks={cluster.name: frozenset(_networks(cluster, on[cluster.name], addresses)) for cluster in clusters},
             undecided=frozenset(name for name, mine in on.items() if any(map(decides_itself, mine))),
         )
 
@@ -113,7 +113,7 @@ class ExposureNeighbours(FromContext):
 
     @property
     def files(self) -> list[PoolFile]:
-        return [each for each in self.pools if isinstance(each, PoolFile)]
+        return [file for file in self.pools if isinstance(file, PoolFile)]
 
     def named(self, name: str | None) -> list[Pool]:
         """Return the pools with a name: one, unless the spec contradicts itself."""
@@ -131,21 +131,21 @@ def _stacks(cluster: ClusterFields, context: Context, stacks: Iterable[Stack]) -
     """Yield the stack of a cluster's nodes, if the spec declares it."""
     known = declared_cluster(cluster, context.resources)
     names = {cluster.nodes.stack if cluster.nodes else None, known.stack if known else None}
-    yield from (each for each in stacks if each.name in names)
+    yield from (stack for stack in stacks if stack.name in names)
 
 
 def _networks(cluster: ClusterFields, stacks: Iterable[Stack], declared: DeclaredAddresses) -> Iterator[str]:
     """Yield the networks of a cluster's nodes, by the parameters of their stack or by their declared ports."""
-    yield from filter(None, (network_of(each.given, declared) for each in stacks))
+    yield from filter(None, (network_of(stack.given, declared) for stack in stacks))
     ports = cluster.nodes.ports if cluster.nodes else ()
-    yield from (each.network for each in declared.ports if each.name in ports)
+    yield from (port.network for port in declared.ports if port.name in ports)
 
 
 def _marks(exposure: ExposureFields) -> Iterator[str]:
     """Yield what two exposures may have in common."""
     yield f"name {exposure.name}"
     yield from (f"address {each}" for each in (exposure.address,) if each)
-    yield from (f"DNS name {each}" for each in exposure.names)
+    yield from (f"DNS name {name}" for name in exposure.names)
 
 
 def is_registered(pool: Pool) -> bool:
@@ -185,8 +185,8 @@ def expectations(
 def _expected_from(
     pool: Pool, neighbours: ExposureNeighbours, mine: Collection[str], taken: Collection[str]
 ) -> Iterator[tuple[tuple[str, Project | None], tuple[str | None, str]]]:
-    wanting = [each for each in neighbours.exposures if each.pool == pool.name]
-    free = free_in(pool, {*taken, *(each.address for each in wanting if each.address)})
+    wanting = [exposure for exposure in neighbours.exposures if exposure.pool == pool.name]
+    free = free_in(pool, {*taken, *(exposure.address for exposure in wanting if exposure.address)})
     for number, each in enumerate(neighbours.exposures):  # of all pools: no two of them get one MAC address
         if each.pool == pool.name:
             address = next(free, None) if each.address is None and each.name not in mine else None

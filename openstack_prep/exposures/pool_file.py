@@ -64,7 +64,7 @@ class PoolFile(PoolSettings, InProject):
     # --- what a plan shows ----------------------------------------------------------------
 
     def list_mistakes(self, context: Context) -> Iterator[Mistake]:
-        first = next(each for each in context.declared(PoolFile) if _target(each) == _target(self))
+        first = next(file for file in context.declared(PoolFile) if _target(file) == _target(self))
         if first.key != self.key:
             what = f"path {self.path} is also that of {first.key}"
             yield self.mistake(what, "use one file per pool", Code.SPEC_CONTRADICTION)
@@ -97,7 +97,7 @@ class PoolFile(PoolSettings, InProject):
 
     def _check_writable(self) -> Iterator[Mistake]:
         target = _target(self)
-        folder = next(each for each in target.parents if each.exists())
+        folder = next(parent for parent in target.parents if parent.exists())
         wrong = [each for each in (folder, target) if each.exists() and not os.access(each, os.W_OK)]
         if not folder.is_dir():
             yield self.mistake(f"{folder} is not a directory", "choose another file")
@@ -119,14 +119,14 @@ class PoolFile(PoolSettings, InProject):
 
 
 def _values(settings: PoolSettings) -> Values:
-    return {each.name: getattr(settings, each.name) for each in fields(PoolSettings)}
+    return {field.name: getattr(settings, field.name) for field in fields(PoolSettings)}
 
 
 def _users(pool: PoolContent) -> Iterable[str]:
     """Return who uses a file: specs, and claims of people."""
     return [
-        *(f"spec {each}" for each in sorted(pool.users)),
-        *(each for each in sorted(pool.claims) if "/" not in each),
+        *(f"spec {user}" for user in sorted(pool.users)),
+        *(claim for claim in sorted(pool.claims) if "/" not in claim),
     ]
 
 

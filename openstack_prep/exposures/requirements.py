@@ -46,7 +46,9 @@ MOST_PAIRS = 10
 def with_opened(resources: Sequence[Resource], cluster: ClusterFields) -> tuple[Resource, ...]:
     """Return the resources of a spec with what the exposures of a cluster need in OpenStack beyond them; idempotent."""
     found = list(resources)
-    exposures: list[Any] = [each for each in resources if isinstance(each, Exposed) and each.cluster == cluster.name]
+    exposures: list[Any] = [
+        resource for resource in resources if isinstance(resource, Exposed) and resource.cluster == cluster.name
+    ]
     mine = cluster.of_project(exposures)
     if cluster.open_in and (rules := list(_rules(mine, resources))):
         _open(found, cluster, cluster.open_in, rules)
@@ -54,7 +56,7 @@ def with_opened(resources: Sequence[Resource], cluster: ClusterFields) -> tuple[
         found += _pairs(cluster, [each for each in mine if each.how in ON_NODES], found)
         found += _machine_pairs(cluster, mine, found)
     found += _attachments(mine, found)
-    for router in cluster.of_project(each for each in resources if isinstance(each, Router)):
+    for router in cluster.of_project(resource for resource in resources if isinstance(resource, Router)):
         if router.name == cluster.router and router.routes is not None:
             found[found.index(router)] = replace(router, routes=_routes(cluster, mine, router.routes))
     return tuple(found)
@@ -71,10 +73,10 @@ def route_mistakes(cluster: ClusterFields, routers: Iterable[Router]) -> Iterato
     """
     if cluster.external_ips is None or not cluster.external_ips.static_routes:
         return  # which is a mistake of its own
-    for each in cluster.of_project(routers):
-        if each.name == cluster.router and each.routes is None:
-            what = f"router {each.name} declares no routes"
-            fix = f"declare routes (perhaps []) of router {each.name}: "
+    for router in cluster.of_project(routers):
+        if router.name == cluster.router and router.routes is None:
+            what = f"router {router.name} declares no routes"
+            fix = f"declare routes (perhaps []) of router {router.name}: "
             fix += "exposures add to them, and apply removes all others"
             yield cluster.mistake(what, fix, Code.SPEC_CONTRADICTION)
 
@@ -83,7 +85,7 @@ def _routes(cluster: ClusterFields, exposures: Iterable[Exposed], before: Sequen
     """Return the routes of a router with those to the addresses of Services with externalIPs."""
     if cluster.external_ips is None or not cluster.external_ips.static_routes:
         return tuple(before)
-    placed = [PlacedExposure(exposure=each, address=each.address) for each in exposures]
+    placed = [PlacedExposure(exposure=exposure, address=exposure.address) for exposure in exposures]
     found = hops(cluster.external_ips, placed)
     new = (Route(destination=each.destination, nexthop=hop) for each in found for hop in each.next_hops)
     return tuple(dict.fromkeys((*before, *new)))
@@ -93,15 +95,20 @@ def _routes(cluster: ClusterFields, exposures: Iterable[Exposed], before: Sequen
 
 
 def _rules(exposures: Iterable[Any], resources: Sequence[Resource]) -> Iterator[SecurityGroupRule]:
-    for each in exposures:
-        if each.how not in IN_GROUPS:
+    for exposure in exposures:
+        if exposure.how not in IN_GROUPS:
             continue
-        remotes = each.allowed_cidrs or [ANYWHERE[0 if version == 4 else 1] for version in versions(each, resources)]
-        for port in each.ports:
-            number = port.node_port if each.how == "node-port" else port.port
+        remotes = exposure.allowed_cidrs or [
+            ANYWHERE[0 if version == 4 else 1] for version in versions(exposure, resources)
+        ]
+        for port in exposure.ports:
+            number = port.node_port if exposure.how == "node-port" else port.port
             for remote in remotes if number else ():
                 yield SecurityGroupRule(
-                    protocol=port.protocol, ports=str(number), remote_ip_prefix=remote, description=f"to {each.name}"
+                    protocol=port.protocol,
+                    ports=str(number),
+                    remote_ip_prefix=remote,
+                    description=f"to {exposure.name}",
                 )
 
 
@@ -109,8 +116,8 @@ def versions(exposure: Any, resources: Sequence[Resource]) -> list[int]:
     """Return the IP versions of an exposure's address; IPv4 if it has none."""
     if exposure.address:
         return [ipaddress.ip_address(exposure.address).version]
-    pools = exposure.of_project(each for each in resources if isinstance(each, (AddressPool, PoolFile)))
-    ranges = [one for each in pools if each.name == exposure.pool for one in read_ranges(each.addresses)]
+    pools = exposure.of_project(resource for resource in resources if isinstance(resource, (AddressPool, PoolFile)))
+    ranges = [one for pool in pools if pool.name == exposure.pool for one in read_ranges(pool.addresses)]
     return sorted({one.first.version for one in ranges}) or [4]
 
 
@@ -131,8 +138,8 @@ def _open(found: list[Resource], cluster: ClusterFields, name: str, rules: Seque
 def _merged(before: Sequence[SecurityGroupRule], rules: Sequence[SecurityGroupRule]) -> tuple[SecurityGroupRule, ...]:
     """Return rules with further ones; rules that Neutron considers equal appear once, as they were first declared."""
     by_words: dict[str, SecurityGroupRule] = {}
-    for each in (*before, *rules):
-        by_words.setdefault(in_words(each.record(), each.remote_group), each)
+    for rule in (*before, *rules):
+        by_words.setdefault(in_words(rule.record(), rule.remote_group), rule)
     return tuple(by_words.values())
 
 
@@ -143,15 +150,15 @@ def _pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequence[Res
     """Yield address pairs for the addresses that no address pairs of the spec allow on the nodes yet."""
     assert cluster.nodes is not None
     whole = f"exposures-{cluster.name}"
-    pools = {each.name: each for each in cluster.of_project(e for e in found if isinstance(e, AddressPool))}
-    files = {each.name: each for each in found if isinstance(each, PoolFile)}
-    there = cluster.of_project(each for each in found if isinstance(each, AddressPairs))
+    pools = {pool.name: pool for pool in cluster.of_project(e for e in found if isinstance(e, AddressPool))}
+    files = {file.name: file for file in found if isinstance(file, PoolFile)}
+    there = cluster.of_project(pairs for pairs in found if isinstance(pairs, AddressPairs))
     lacking: dict[str, tuple[Mapping[str, Any], list[Any]]] = {}
-    for each in exposures:
-        for suffix, choice in _chosen(cluster, cluster.nodes, each):
+    for exposure in exposures:
+        for suffix, choice in _chosen(cluster, cluster.nodes, exposure):
             same = [one for one in there if all(getattr(one, field) == value for field, value in choice.items())]
-            if not any(_allows(pairs, each, pools, files) for pairs in same):
-                lacking.setdefault(f"{whole}{suffix}", (choice, []))[1].append(each)
+            if not any(_allows(pairs, exposure, pools, files) for pairs in same):
+                lacking.setdefault(f"{whole}{suffix}", (choice, []))[1].append(exposure)
     # one carrier answers for an address until somebody has moved it to another: the pairs of the old one stay
     moves = cluster.external_ips is not None and cluster.external_ips.carriers == "one"
     for name, (choice, wanting) in lacking.items():
@@ -169,7 +176,7 @@ def _pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequence[Res
 
 def _free(name: str, others: Collection[AddressPairs]) -> str:
     """Return a name for address pairs that no others have: a spec may call its own as it likes."""
-    while any(each.name == name for each in others):
+    while any(pairs.name == name for pairs in others):
         name += ":more"
     return name
 
@@ -179,8 +186,8 @@ def _chosen(cluster: ClusterFields, nodes: NodeSelection, exposure: Exposed) -> 
     names = carriers(cluster, exposure, exposure.address, nodes.ports)
     if names is None:
         yield "", nodes.choice
-    for each in names or ():
-        yield f".{each}", {"ports": (each,)}  # names of clusters contain no dot
+    for name in names or ():
+        yield f".{name}", {"ports": (name,)}  # names of clusters contain no dot
 
 
 def carriers(
@@ -192,15 +199,15 @@ def carriers(
     """
     if cluster.external_ips is None or exposure.how != "external-ip" or address is None:
         return None
-    names = [each.name for each in nodes_of(cluster.external_ips, address)]
+    names = [node.name for node in nodes_of(cluster.external_ips, address)]
     return names if {*names} <= {*ports} else None
 
 
 def _of_files(exposures: Iterable[Any], files: Mapping[str, PoolFile]) -> set[str]:
     """Return the addresses that exposures may get from pool files, one by one if they are few."""
-    named = {each.pool for each in exposures if not each.address and each.pool in files}
+    named = {exposure.pool for exposure in exposures if not exposure.address and exposure.pool in files}
     parts = [one for name in sorted(named) for one in files[name].claimable()]
-    few = sum(each.count for each in parts) <= MOST_PAIRS
+    few = sum(part.count for part in parts) <= MOST_PAIRS
     return {str(address) for one in parts for address in one} if few else set(map(str, parts))
 
 
@@ -210,16 +217,18 @@ def _machine_pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequ
     pools: list[Pool] = [*cluster.of_project(_declared(found, AddressPool)), *_declared(found, PoolFile)]
     settings = cluster.virtualization
     there = cluster.of_project(_declared(found, AddressPairs))
-    if settings is None or any(isinstance(each, MachinePairs) and each.cluster == cluster.name for each in there):
+    if settings is None or any(isinstance(pairs, MachinePairs) and pairs.cluster == cluster.name for pairs in there):
         return
     name = _free(f"exposures-{cluster.name}:machines", there)  # neither names of clusters nor ".NODE" have a colon
-    if any(on_networks(each, [one for one in pools if one.name == each.pool], settings) for each in exposures):
+    if any(
+        on_networks(exposure, [one for one in pools if one.name == exposure.pool], settings) for exposure in exposures
+    ):
         fields = {"cluster": cluster.name, "settings": settings, "origin": PairOrigin(implied_by=cluster.key)}
         yield cluster.sibling(MachinePairs, name, **fields, **cluster.nodes.choice)
 
 
 def _declared(resources: Iterable[Resource], kind: type[T]) -> list[T]:
-    return [each for each in resources if isinstance(each, kind)]
+    return [resource for resource in resources if isinstance(resource, kind)]
 
 
 def _allows(
@@ -240,15 +249,15 @@ def _allows(
 
 def _attachments(exposures: Iterable[Any], found: Sequence[Resource]) -> Iterator[Resource]:
     """Yield the attachment of each floating IP to the port that reserves the exposure's address."""
-    for each in exposures:
-        there = each.of_project(one for one in found if isinstance(one, AttachedFloatingIP))
-        pools = each.of_project(one for one in found if isinstance(one, AddressPool) and one.reserve == "ports")
-        known = {one.name for one in each.of_project(o for o in found if isinstance(o, FloatingIP))}
-        free = each.floating_ip in known and all(one.label != each.floating_ip for one in there)
-        if free and each.address and any(one.name == each.pool for one in pools):
-            fields = {"project": each.project, "project_domain": each.project_domain}
-            port = port_name(each.pool, each.address)
-            yield FloatingIPAttachment(port=port, floating_ip=each.floating_ip, **fields)
+    for exposure in exposures:
+        there = exposure.of_project(one for one in found if isinstance(one, AttachedFloatingIP))
+        pools = exposure.of_project(one for one in found if isinstance(one, AddressPool) and one.reserve == "ports")
+        known = {one.name for one in exposure.of_project(o for o in found if isinstance(o, FloatingIP))}
+        free = exposure.floating_ip in known and all(one.label != exposure.floating_ip for one in there)
+        if free and exposure.address and any(one.name == exposure.pool for one in pools):
+            fields = {"project": exposure.project, "project_domain": exposure.project_domain}
+            port = port_name(exposure.pool, exposure.address)
+            yield FloatingIPAttachment(port=port, floating_ip=exposure.floating_ip, **fields)
 
 
 # --- recordsets ------------------------------------------------------------------------------
@@ -272,13 +281,19 @@ class ExposedRecordset(Recordset):
 
     def find_sources(self, context: Context) -> tuple[Resource, ...]:
         """Return also the exposures whose addresses are records."""
-        named = (each for each in context.declared(Exposure) if each.name in self.exposures and self.name in each.names)
-        return (*super().find_sources(context), *(part for each in named for part in each.resolve(context)))
+        named = (
+            exposure
+            for exposure in context.declared(Exposure)
+            if exposure.name in self.exposures and self.name in exposure.names
+        )
+        return (*super().find_sources(context), *(part for exposure in named for part in exposure.resolve(context)))
 
 
 def with_recordsets(resources: Sequence[Resource], cluster: ClusterFields) -> tuple[Resource, ...]:
     """Return the resources of a spec with the recordsets for the names of a cluster's exposures; idempotent."""
-    exposures: list[Any] = [each for each in resources if isinstance(each, Exposed) and each.cluster == cluster.name]
+    exposures: list[Any] = [
+        resource for resource in resources if isinstance(resource, Exposed) and resource.cluster == cluster.name
+    ]
     return (*resources, *_of_names(cluster, cluster.of_project(exposures), resources))
 
 
@@ -288,15 +303,15 @@ def _of_names(cluster: ClusterFields, exposures: Iterable[Any], resources: Seque
     if settings is None:
         return
     wanted: dict[tuple[str, RecordType], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for each in exposures:
-        for kind, source, value in _sources(each, resources):
-            for name in each.names:
+    for exposure in exposures:
+        for kind, source, value in _sources(exposure, resources):
+            for name in exposure.names:
                 values = wanted[name, kind][source]
                 values += [] if value in values else [value]
     place: dict[str, Any] = {"project": cluster.project, "project_domain": cluster.project_domain}
     if settings.project:
         place = {"project": settings.project, "project_domain": settings.project_domain}
-    there = {each.key for each in resources}
+    there = {resource.key for resource in resources}
     for (name, kind), sources in wanted.items():
         zone = settings.zone_of(name)
         fields: dict[str, Any] = {source: tuple(values) for source, values in sources.items()}
@@ -320,13 +335,13 @@ def recordset_mistakes(
 ) -> Iterator[Mistake]:
     """Yield the names that get no recordset, each with its reason."""
     settings = cluster.names.designate
-    for each in exposures if settings else ():
-        for index, name in enumerate(each.names):
-            where = f"exposures.{each.name}.names[{index}]"
+    for exposure in exposures if settings else ():
+        for index, name in enumerate(exposure.names):
+            where = f"exposures.{exposure.name}.names[{index}]"
             assert settings is not None
             if settings.zone_of(name) is None:
                 what = f"{name} is in none of Designate's zones {', '.join(settings.zones)}"
                 yield Mistake(where, what, "add its zone to names.designate.zones")
-            elif not list(_sources(each, resources)):
+            elif not list(_sources(exposure, resources)):
                 what = f"no address is known that {name} leads to"
                 yield Mistake(where, what, "set address, floating_ip, or a pool with addresses of one IP version")

@@ -97,12 +97,14 @@ def _exposure_in_subnets(
 ) -> Iterator[Finding]:
     """Yield conflicts with the subnets of the project; an address outside of all of them is of another network."""
     networks = neighbours.networks.get(exposure.cluster)
-    of_nodes = {run.find_id(exposure.sibling(Existing, each, of="network")) for each in sorted(networks or ())} - {None}
+    of_nodes = {
+        run.find_id(exposure.sibling(Existing, network, of="network")) for network in sorted(networks or ())
+    } - {None}
     for room in _rooms(run, exposure, neighbours, of_nodes if networks else None):
         if ip_address(address) not in room.cidr:
             continue
         listed = queries.ports_in_subnet(run, room.id) if room.id else ()
-        port = next((each for each in listed if address in addresses_of(each, room.id)), None)
+        port = next((holder for holder in listed if address in addresses_of(holder, room.id)), None)
         if port is not None and port.device_owner not in ("", OWNER):
             what = f"{address} is used by {shown(port)} ({port.device_owner})"
             yield what, "choose another address", Code.ADDRESS_IN_USE
@@ -115,12 +117,12 @@ def _rooms(
     run: CloudRun, exposure: ExposureFields, neighbours: ExposureNeighbours, of_nodes: Collection[str | None] | None
 ) -> Iterator[Room]:
     """Yield the subnets in the networks of the nodes, given by id; of all networks if nothing says where nodes are."""
-    declared = {each.name: each for each in _subnets_of_nodes(exposure, neighbours)}
+    declared = {subnet.name: subnet for subnet in _subnets_of_nodes(exposure, neighbours)}
     project_id = run.find_project_id(exposure.owner)
     records: dict[str, SubnetRecord] = {}
     if project_id:
         found = Subnet.listing(run, project_id)
-        records = {each.name: each for each in found if of_nodes is None or each.network_id in of_nodes}
+        records = {subnet.name: subnet for subnet in found if of_nodes is None or subnet.network_id in of_nodes}
     for name in {**declared, **records}:
         room = Room.of(name, records.get(name), declared.get(name))
         if room is not None:
@@ -130,7 +132,7 @@ def _rooms(
 def _subnets_of_nodes(exposure: ExposureFields, neighbours: ExposureNeighbours) -> list[Subnet]:
     """Return the declared subnets that the nodes are in; all if nothing says which: others may have the same CIDR."""
     networks = neighbours.networks.get(exposure.cluster)
-    return [each for each in neighbours.subnets if not networks or each.network in networks]
+    return [subnet for subnet in neighbours.subnets if not networks or subnet.network in networks]
 
 
 # --- declaration ------------------------------------------------------------------------------
@@ -172,13 +174,15 @@ def _beside_nodes(exposure: ExposureFields, neighbours: ExposureNeighbours, *, f
         what = f"{part} is in subnet {room.name}, and no address_pairs allow it on nodes: Neutron drops the answers"
         yield what, _pairs_fix(exposure), Code.PAIRS_MISSING
     pools = neighbours.named(exposure.pool)
-    reserved = {declared.network_of(each.subnet) for each in pools if isinstance(each, AddressPool)}
+    reserved = {declared.network_of(pool.subnet) for pool in pools if isinstance(pool, AddressPool)}
     apis = [
-        one for each in networks.union(filter(None, reserved)) for one in api_holders(neighbours.stacks, declared, each)
+        one
+        for network in networks.union(filter(None, reserved))
+        for one in api_holders(neighbours.stacks, declared, network)
     ]
     for what, fix in held_by(served, [*declared.holders(), *apis]):
         yield what, fix, Code.SPEC_CONTRADICTION
-    if any(isinstance(each, PoolFile) for each in pools):
+    if any(isinstance(pool, PoolFile) for pool in pools):
         for what, fix in conflicts(served, _rooms_of(declared, networks, for_plan=for_plan), declared):
             yield what, fix, Code.SPEC_CONTRADICTION
 
@@ -188,7 +192,7 @@ def declaration_warnings(exposure: ExposureFields, neighbours: ExposureNeighbour
     known = exposure.cluster not in neighbours.clusters or neighbours.networks.get(exposure.cluster)
     if known or exposure.how not in ON_NODES or exposure.cluster in neighbours.undecided:
         return
-    networks = {each.network for each in neighbours.subnets if each.network}
+    networks = {subnet.network for subnet in neighbours.subnets if subnet.network}
     for part, room in _without_pairs(_served(exposure, neighbours), neighbours, networks, for_plan=False):
         where = f"{part} is in subnet {room.name}, and no address_pairs allow it"
         where += f": if nodes of {exposure.cluster} are there, Neutron drops the answers"
@@ -210,7 +214,7 @@ def _served(exposure: ExposureFields, neighbours: ExposureNeighbours) -> list[Ra
 
 
 def _rooms_of(declared: DeclaredAddresses, networks: Iterable[str], *, for_plan: bool) -> list[Room]:
-    return [room for each in sorted(networks) for room in declared.rooms(each, for_plan=for_plan)]
+    return [room for network in sorted(networks) for room in declared.rooms(network, for_plan=for_plan)]
 
 
 def _without_pairs(
@@ -218,8 +222,10 @@ def _without_pairs(
 ) -> Iterator[tuple[Range, Room]]:
     """Yield the addresses that no pair allows in the subnets of networks with port security."""
     declared = neighbours.addresses
-    rooms = _rooms_of(declared, (each for each in networks if not declared.is_unfiltered(each)), for_plan=for_plan)
-    on_stacks = (one for each in neighbours.stacks for one in extra_addresses(each))
+    rooms = _rooms_of(
+        declared, (network for network in networks if not declared.is_unfiltered(network)), for_plan=for_plan
+    )
+    on_stacks = (one for stack in neighbours.stacks for one in extra_addresses(stack))
     allowed = [*declared.allowed(None, lambda pairs: True), *declared.allowed_on_ports(), *on_stacks]
     return without_pairs(served, rooms, allowed)
 
@@ -291,7 +297,7 @@ def _others(exposure: ExposureFields, neighbours: ExposureNeighbours) -> Iterato
     """Yield what earlier exposures of the spec have as well."""
     fix = "choose distinct ones"
     for other in neighbours.earlier(exposure):
-        same = {each.key for each in exposure.ports} & {each.key for each in other.ports}
+        same = {port.key for port in exposure.ports} & {port.key for port in other.ports}
         if exposure.address and exposure.address == other.address:
             if (
                 exposure.pool
@@ -324,7 +330,7 @@ def _may_share_names(one: ExposureFields, other: ExposureFields, neighbours: Exp
 
     Source: RFC 3596, section 2; the two types of records are independent of each other.
     """
-    versions = [_versions(each, neighbours) for each in (one, other)]
+    versions = [_versions(exposure, neighbours) for exposure in (one, other)]
     return _leads_to_the_same(one, other) or (all(versions) and versions[0].isdisjoint(versions[1]))
 
 

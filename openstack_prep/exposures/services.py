@@ -28,9 +28,11 @@ HEAD = "#!/bin/sh\n# Lets existing Services request their addresses: sh {name}\n
 
 def files(placed: Iterable[PlacedExposure]) -> dict[str, str]:
     """Return the manifests of new Services, and a script that changes existing ones; each only if it is needed."""
-    mine = [each for each in placed if each.exposure.target.service and each.exposure.how in BY_SERVICE]
-    made = [service(each, each.exposure.target.selector) for each in mine if each.exposure.target.selector]
-    changed = [patch(each) for each in mine if not each.exposure.target.selector]
+    mine = [exposure for exposure in placed if exposure.exposure.target.service and exposure.exposure.how in BY_SERVICE]
+    made = [
+        service(exposure, exposure.exposure.target.selector) for exposure in mine if exposure.exposure.target.selector
+    ]
+    changed = [patch(exposure) for exposure in mine if not exposure.exposure.target.selector]
     texts = {SERVICES: dump(*made)} if made else {}
     return texts | ({PATCHES: HEAD.format(name=PATCHES) + "\n".join(changed) + "\n"} if changed else {})
 
@@ -54,7 +56,7 @@ def service(
 
 def families(addresses: Sequence[str]) -> Values:
     """Return the IP versions of a Service with these addresses: kube-proxy serves no others."""
-    versions = sorted({ipaddress.ip_address(each).version for each in addresses})
+    versions = sorted({ipaddress.ip_address(address).version for address in addresses})
     if len(versions) == 2:
         return {"ipFamilyPolicy": "RequireDualStack"}
     return {"ipFamilyPolicy": "SingleStack", "ipFamilies": ["IPv6"]} if versions == [6] else {}
@@ -80,7 +82,7 @@ def patch(placed: PlacedExposure, kubectl: str = "kubectl") -> str:
     """
     whole = service(placed, {})
     change: Values = {"spec": {"type": whole["spec"]["type"]}}
-    if given := [each for each in whole["spec"]["ports"] if "nodePort" in each]:
+    if given := [port for port in whole["spec"]["ports"] if "nodePort" in port]:
         change["spec"]["ports"] = [{name: each[name] for name in ("port", "protocol", "nodePort")} for each in given]
     if notes := whole["metadata"].get("annotations"):
         change = {"metadata": {"annotations": notes}} | change

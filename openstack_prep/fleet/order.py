@@ -40,7 +40,7 @@ BAD = (TargetStatus.REFUSED, TargetStatus.FAILED)
 
 def words_of(counts: Mapping[str, int], *, done: bool) -> str:
     """Return "3 to create, 1 to update", or "3 created, 1 updated"."""
-    past = {each: f"{each}{'' if each.endswith('e') else 'e'}d" for each in counts}
+    past = {count: f"{count}{'' if count.endswith('e') else 'e'}d" for count in counts}
     return ", ".join(f"{number} {past[each] if done else f'to {each}'}" for each, number in counts.items())
 
 

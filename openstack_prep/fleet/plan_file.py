@@ -27,7 +27,7 @@ def save(path: Path, fleet: Fleet, outcomes: Iterable[TargetOutcome]) -> int:
     Raises PrepError, ConfigError for a file that is no saved plan.
     """
     refuse_other_file(path)
-    plans = {each.target: each.saved for each in outcomes if each.saved is not None}
+    plans = {outcome.target: outcome.saved for outcome in outcomes if outcome.saved is not None}
     content = {"format": FORMAT, "made_by": f"openstack-prep {__version__}", "fleet": fleet.name, "targets": plans}
     write_private_here(path, json.dumps({**content, "digest": digest_of(content)}) + "\n")
     return len(plans)

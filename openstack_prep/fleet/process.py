@@ -97,7 +97,7 @@ def spec_of(order: Order, *, needs_secrets: bool = True) -> Spec:
 
 def content_of(spec: Spec) -> str:
     """Return a digest of the files of a spec, and of the values of its variables that are no secrets."""
-    texts = [each.document.content for each in spec.parts if isinstance(each.document, Document)]
+    texts = [part.document.content for part in spec.parts if isinstance(part.document, Document)]
     return hashlib.sha256(json.dumps([texts, dict(spec.values)], sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -119,7 +119,7 @@ def cloud_for_applying(order: Order, spec: Spec) -> Cloud:
     not empty if the spec's project is still to be created.
     """
     cloud = cloud_for_reading(order)
-    projects = [each for each in spec.resources if isinstance(each, Project) and order.verb == "apply"]
-    if isinstance(cloud, SharedCloud) and any(cloud.lacks_project(each.name) for each in projects):
+    projects = [resource for resource in spec.resources if isinstance(resource, Project) and order.verb == "apply"]
+    if isinstance(cloud, SharedCloud) and any(cloud.lacks_project(project.name) for project in projects):
         return cloud.own
     return cloud

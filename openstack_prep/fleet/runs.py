@@ -123,7 +123,7 @@ def _lock(descriptor: int, path: Path, fleet: Fleet) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        who = next((each for each in _lines(path) if "began" in each), {})
+        who = next((line for line in _lines(path) if "began" in line), {})
         holder = f"{who.get('who', 'another run')} (process {who.get('process', 'unknown')})"
         since = f"{who.get('verb', 'run')} since {who.get('since', 'just now')}"
         what = f"{holder} is at work on the fleet {fleet.name}: {since}"
@@ -135,8 +135,8 @@ def _lock(descriptor: int, path: Path, fleet: Fleet) -> None:
 def _left_by_last(path: Path, verb: str, keys: Mapping[str, str]) -> tuple[str, frozenset[str]]:
     """Return when an interrupted run of the same verb began, and which targets it has done as they are now."""
     lines = _lines(path)
-    heads = [each for each in lines if "began" in each]
-    if not heads or any("complete" in each for each in lines):
+    heads = [line for line in lines if "began" in line]
+    if not heads or any("complete" in line for line in lines):
         return "", frozenset()
     head = heads[0]
     try:
@@ -145,8 +145,8 @@ def _left_by_last(path: Path, verb: str, keys: Mapping[str, str]) -> tuple[str, 
         return "", frozenset()
     if head.get("format") != FORMAT or head.get("verb") != verb or is_late:
         return "", frozenset()
-    ended = {each["target"]: each for each in lines if isinstance(each.get("target"), str)}
-    good = [each.value for each in ENDED_WELL]
+    ended = {line["target"]: line for line in lines if isinstance(line.get("target"), str)}
+    good = [status.value for status in ENDED_WELL]
     done = {name for name, each in ended.items() if each.get("status") in good and each.get("key") == keys.get(name)}
     return head["began"], frozenset(done)
 
@@ -256,7 +256,7 @@ def check(
             order, cloud=entry, address=address, content=content, labels=labels, environment=environment
         )
         found.clouds[name], found.specs[name], found.resources[name] = entry or "", spec.name, len(resolved.resources)
-        found.files[name] = [*(str(each.path) for each in spec.parts), *local_files(spec)]
+        found.files[name] = [*(str(part.path) for part in spec.parts), *local_files(spec)]
         other = owners.setdefault((spec.name, entry or "", region), name)
         if other != name:
             what = f"target {name} is the same spec {spec.name} in the same cloud and region as target {other}"
@@ -270,14 +270,14 @@ def check(
 
 def _environment(spec: Spec) -> dict[str, str]:
     """Return the variables of the environment that have values for a spec, without secrets."""
-    names = (f"{ENVIRONMENT}{each.upper()}" for each in spec.values)
+    names = (f"{ENVIRONMENT}{value.upper()}" for value in spec.values)
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _refuse_sources(spec: Spec, order: Order, names: Collection[str]) -> None:
     """Raise SpecError if a value from a row could be the source of a secret in the spec: any file, or any program."""
     what, fix = "contains a source of a secret, which cannot come from a row", "write it in the fleet file or the spec"
-    wrong = [each for each in sorted(names) if _has_source(spec.values.get(each))]
+    wrong = [name for name in sorted(names) if _has_source(spec.values.get(name))]
     if wrong:
         raise SpecError([Mistake(order.places[each], what, fix, code=Code.SPEC_VARIABLE) for each in wrong])
 
@@ -306,13 +306,13 @@ class FleetWave:
 
 def choose_wave(fleet: Fleet, only: Collection[str]) -> list[FleetTarget]:
     """Return the targets of some groups, or of some names; without any all of them.  Raises ConfigError."""
-    known = {each.name for each in fleet.targets} | {group for each in fleet.targets for group in each.groups}
+    known = {target.name for target in fleet.targets} | {group for target in fleet.targets for group in target.groups}
     for name in only:
         if name not in known:
             raise ConfigError(
                 f"--only {name}: the fleet {fleet.name} has no such group or target; {meant(name, known)}"
             )
-    return [each for each in fleet.targets if not only or {each.name, *each.groups} & {*only}]
+    return [target for target in fleet.targets if not only or {target.name, *target.groups} & {*only}]
 
 
 def arrange(fleet: Fleet, targets: Sequence[FleetTarget]) -> list[FleetWave]:
@@ -332,9 +332,9 @@ def _of_wave(wave: WaveFields, left: Sequence[FleetTarget], total: int) -> Itera
     if wave.percent is not None:
         yield from left[: math.ceil(total * wave.percent / 100)]
         return
-    for each in left:
-        if each.name in wave.targets or {*each.groups} & {*wave.groups}:
-            yield each
+    for target in left:
+        if target.name in wave.targets or {*target.groups} & {*wave.groups}:
+            yield target
 
 
 def _words(wave: WaveFields) -> str:
@@ -365,7 +365,7 @@ class FleetResult:
 
     def of(self, *statuses: TargetStatus) -> list[TargetOutcome]:
         """Return the outcomes with one of these statuses."""
-        return [each for each in self.outcomes if each.status in statuses]
+        return [outcome for outcome in self.outcomes if outcome.status in statuses]
 
     @property
     def exit_code(self) -> int:
@@ -380,7 +380,7 @@ class FleetResult:
         """Raise FleetFailed if a target was refused, failed, was interrupted or was not begun."""
         bad = self.of(TargetStatus.REFUSED, *ENDED_BADLY)
         if bad:
-            lines = [f"{each.target}: {each.status}: {each.first_error or each.summary}" for each in bad]
+            lines = [f"{outcome.target}: {outcome.status}: {outcome.first_error or outcome.summary}" for outcome in bad]
             raise FleetFailed("\n".join(lines), self)
 
 
@@ -415,7 +415,7 @@ def choose(
     ``cloud`` is the entry for targets that name none, ``examine`` a function that returns a spec with the
     resources that a plan lists, and warnings about them.
     """
-    targets = {each.name: each for each in choose_wave(fleet, only)}
+    targets = {target.name: target for target in choose_wave(fleet, only)}
     folder = str(fleet.folder)
     orders = {
         name: Order(
@@ -482,7 +482,9 @@ def run(
         tell,
         settled or {},
     )
-    names = [(wave.title, [orders[each.name] for each in wave.targets if each.name in orders]) for wave in chosen.waves]
+    names = [
+        (wave.title, [orders[target.name] for target in wave.targets if target.name in orders]) for wave in chosen.waves
+    ]
     try:
         engine.run(names if changes else [("all targets", list(orders.values()))])
     finally:
@@ -584,7 +586,7 @@ def changing(
     A run of the same verb that was interrupted is continued unless ``restart`` is set.
     """
     plans = saved or {}
-    known = {each.name for each in chosen.fleet.targets}
+    known = {target.name for target in chosen.fleet.targets}
     refusals = [_unknown(name, saved_in) for name in plans if name not in known]
     if refusals:
         raise PlanRefused(refusals)

@@ -62,7 +62,7 @@ def work(order: Order) -> TargetOutcome:
 
 def _failed(order: Order, error: PrepError) -> TargetOutcome:
     status = TargetStatus.REFUSED if isinstance(error, PlanRefused) else TargetStatus.FAILED
-    errors = [each.data() for each in error.diagnostics]
+    errors = [diagnostic.data() for diagnostic in error.diagnostics]
     return TargetOutcome(target=order.target, status=status, summary=status.value, errors=errors)
 
 
@@ -159,7 +159,7 @@ def _reported(order: Order, plan: LivePlan, report: Report) -> TargetOutcome:
         status = TargetStatus.INTERRUPTED
     elif report.failed or report.skipped:
         status = TargetStatus.FAILED
-    counts = Counter(each.step.action.value for each in report.changed)
+    counts = Counter(result.step.action.value for result in report.changed)
     data = report.data() | ({"undeclared": plan.undeclared_data()} if plan.purpose == "apply" else {})
     return TargetOutcome(
         target=order.target,
@@ -167,8 +167,8 @@ def _reported(order: Order, plan: LivePlan, report: Report) -> TargetOutcome:
         summary="; ".join(filter(None, (words_of(counts, done=True) or status.value, plan.left_over))),
         counts=counts,
         errors=[
-            Diagnostic(code=ApplyFailed.code, where=str(each.step), what=text_of(each.error)).data()
-            for each in report.failed
+            Diagnostic(code=ApplyFailed.code, where=str(result.step), what=text_of(result.error)).data()
+            for result in report.failed
         ],
         warnings=plan.warnings,
         data=data if order.options.data else None,
@@ -181,12 +181,12 @@ def _audit(order: Order, spec: Spec) -> TargetOutcome:
     return TargetOutcome(
         target=order.target,
         status=TargetStatus.DRIFT if found else TargetStatus.UNCHANGED,
-        summary=f"{len(found)} found: {first_of(dict.fromkeys(each.resource for each in found))}"
+        summary=f"{len(found)} found: {first_of(dict.fromkeys(drift.resource for drift in found))}"
         if found
         else "no drift",
-        counts=Counter(each.code.value for each in found),
+        counts=Counter(drift.code.value for drift in found),
         warnings=tuple(f"not read: {each}" for each in found.left_out),
-        data={"spec": spec.name, "drift": [each.data() for each in found], "left_out": list(found.left_out)}
+        data={"spec": spec.name, "drift": [drift.data() for drift in found], "left_out": list(found.left_out)}
         if order.options.data
         else None,
         table=lines if order.options.style else "",
@@ -195,7 +195,7 @@ def _audit(order: Order, spec: Spec) -> TargetOutcome:
 
 def _export(order: Order, spec: Spec) -> TargetOutcome:
     cloud = process.cloud_of(order)
-    project = next((each for each in spec.resources if isinstance(each, Project)), None)
+    project = next((resource for resource in spec.resources if isinstance(resource, Project)), None)
     found = export(cloud.authenticate(), project, kinds=order.options.kinds, jobs=order.jobs)
     return TargetOutcome(
         target=order.target,

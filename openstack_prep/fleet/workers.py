@@ -84,9 +84,9 @@ def _silenced() -> Iterator[None]:
     """Silence what our errors say: distributed gives levels of their own to its loggers, and logs tracebacks."""
     names = [each for each in logging.root.manager.loggerDict if each.split(".")[0] in ("distributed", "tornado")]
     loggers = [logging.getLogger(each) for each in ("asyncio", *names)]
-    levels = [each.level for each in loggers]
-    for each in loggers:
-        each.setLevel(logging.CRITICAL)
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
@@ -121,7 +121,7 @@ def _ignored(*numbers: int) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {each: signal.signal(each, signal.SIG_IGN) for each in numbers}
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
     try:
         yield
     finally:
@@ -166,7 +166,7 @@ def _labels(client: Any) -> frozenset[str]:
     ANY is one of them if there is a worker.
     """
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    return frozenset(label for each in workers for label in (ANY, *each["resources"]))
+    return frozenset(label for worker in workers for label in (ANY, *worker["resources"]))
 
 
 class _Workers(Executor):

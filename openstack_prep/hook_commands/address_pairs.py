@@ -97,7 +97,7 @@ def _follow(options: argparse.Namespace, sync: ClusterSync) -> int:
     try:
         sync.follow()
     except KeyboardInterrupt as error:
-        if any(each.name.startswith("step") for each in threading.enumerate()):
+        if any(thread.name.startswith("step") for thread in threading.enumerate()):
             exit_immediately(options, error)
         _log(options, f"stopped by {interrupts.name(interrupts.number_of(error))}")
     return 0

@@ -56,8 +56,8 @@ def _clean(options: argparse.Namespace, cloud: Cloud, name: str, metadata: Metad
         )
     if named not in (None, cloud.name):
         warnings.append(f"metadata.json names the cloud {named}, but this is {cloud.name}")
-    for each in warnings:
-        warn(each)
+    for warning in warnings:
+        warn(warning)
     if options.plan:
         data = {"infra_id" if metadata else "cluster": name, **plan.document()}
         print_result(options, plan.render(style_of(options, sys.stdout)), data)
@@ -82,7 +82,7 @@ def _put_right(options: argparse.Namespace, folder: Folder, metadata: Metadata) 
     if not files:
         return
     if not options.yes and sys.stdin.isatty():
-        listed = "".join(f"  {each}\n" for each in files)
+        listed = "".join(f"  {file}\n" for file in files)
         question = f"Files of {metadata.infra_id}, which stop another installation:\n{listed}Delete them? Type yes: "
         if answer(question) == "yes":
             start_over(folder.path, jobs=options.jobs)

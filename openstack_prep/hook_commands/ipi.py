@@ -66,8 +66,8 @@ def _around(options: argparse.Namespace) -> int:
         ready = _ready(options, command)
         if ready.report.interrupted:
             return code_of(ready.report)
-        for each in warnings(ready.findings, options.ingress_floating_ip or ready.ingress_floating_ip):
-            _tell(str(each))
+        for warning in warnings(ready.findings, options.ingress_floating_ip or ready.ingress_floating_ip):
+            _tell(str(warning))
         ready.raise_for_problems()
     outcome = ipi(
         options.installer,
@@ -95,8 +95,8 @@ def _start_over(options: argparse.Namespace, command: CommandLine) -> None:
     spec = read_of(options, options.spec) if options.spec else None
     given = installation_of(spec).file.parent if spec else options.dir
     folder = command.within(given).folder or Path()
-    for each in start_over(folder, clouds=entry_file(spec) if spec else None, jobs=options.jobs):
-        _tell(f"deleted {each}")
+    for path in start_over(folder, clouds=entry_file(spec) if spec else None, jobs=options.jobs):
+        _tell(f"deleted {path}")
 
 
 def _ready(options: argparse.Namespace, command: CommandLine) -> Ready:
@@ -183,7 +183,7 @@ def prepare(options: argparse.Namespace, *, look: bool = True) -> Ready:
 
 
 def _data(report: Report, findings: Iterable[Diagnostic]) -> Values:
-    return report.data() | {"findings": [each.data() for each in findings]}
+    return report.data() | {"findings": [finding.data() for finding in findings]}
 
 
 # --- ``post-ipi``: after ``openshift-install``, attach floating IPs and add allowed address pairs ---

@@ -111,8 +111,8 @@ def to_sync(
 def _of_spec(
     cloud: Cloud, spec: Spec, found: kubernetes.Services | None, only: str | None, tell: Callable[[str], None]
 ) -> Spec:
-    concerned = [each for each in spec.resources if isinstance(each, AddressPairs | AddressPool)]
-    claims = [each for each in spec.resources if isinstance(each, ExposureFields | PoolFile)]
+    concerned = [resource for resource in spec.resources if isinstance(resource, AddressPairs | AddressPool)]
+    claims = [resource for resource in spec.resources if isinstance(resource, ExposureFields | PoolFile)]
     meant = _selected_pairs(
         spec.name, [each for each in concerned if isinstance(each, AddressPairs)], only, found is not None
     )
@@ -122,9 +122,9 @@ def _of_spec(
             belongs = f"{each.key} belongs to {each.project} of domain {each.project_domain}"
             fix = "choose an entry of that project with --os-cloud, and its clouds.yaml with OS_CLIENT_CONFIG_FILE"
             raise ConfigError(f"cloud {cloud.name} is scoped to {scope}, {belongs}; {fix}")
-    mine = (each for each in claims if _is_in(cloud, each))
+    mine = (claim for claim in claims if _is_in(cloud, claim))
     here = [replace(each, project=None) for each in (*concerned, *mine)]
-    pools = {each.name: each.ranges for each in here if isinstance(each, AddressPool)}
+    pools = {pool.name: pool.ranges for pool in here if isinstance(pool, AddressPool)}
     made = []
     try:
         for pairs in (each for each in here if isinstance(each, AddressPairs) and each.name in meant):
@@ -146,8 +146,8 @@ def _is_in(cloud: Cloud, each: InProject) -> bool:
 
 def _selected_pairs(spec: str, pairs: Sequence[AddressPairs], only: str | None, by_services: bool) -> list[str]:
     """Return the names of the pairs to synchronise; with Services, those of the cluster that they belong to."""
-    known = [each.name for each in pairs]
-    own = (each for each in pairs if each.origin.implied_by is None)
+    known = [pair.name for pair in pairs]
+    own = (pair for pair in pairs if pair.origin.implied_by is None)
     pooled = [each.name for each in own if each.pools and only in (None, each.name)]
     mistake = None
     if not pairs:

@@ -72,8 +72,8 @@ def cleanup(
         found, warnings = plan_cleanup(
             cloud, name, installer=cluster is None, release=release, allow_loss=allow_loss, jobs=jobs
         )
-        for each in warnings:
-            _log.warning("%s", each)
+        for warning in warnings:
+            _log.warning("%s", warning)
         return api.apply(cloud, found, jobs=jobs, agreed=False, lock_timeout=lock_timeout)
 
 
@@ -100,7 +100,9 @@ def plan_cleanup(
     def make() -> Plan:
         lists, unread = _read(run, name, jobs, LISTED if installer else provider.THINGS)
         warnings.extend(unread)
-        if release and not any(_is_of(release, each) for each in of_kind(FloatingIPRecord, lists["floating_ip"])):
+        if release and not any(
+            _is_of(release, floating_ip) for floating_ip in of_kind(FloatingIPRecord, lists["floating_ip"])
+        ):
             warnings.append(f"no floating IP in project {cloud.project_name} has the ownership tag of spec {release}")
         if installer:
             leftovers = _named(list(_leftovers(lists, name, release)))
@@ -233,8 +235,8 @@ def _restored(lists: Lists, cluster: str) -> Iterator[str]:
 
     The CSI driver restores claims from backups in the same way, so nothing tells these from what a person has rescued.
     """
-    volumes = [each for each in of_kind(VolumeRecord, lists.get("volume", ())) if each.is_restored]
-    names = sorted(each.name or each.id for each in volumes if cluster in each.metadata.values())
+    volumes = [volume for volume in of_kind(VolumeRecord, lists.get("volume", ())) if volume.is_restored]
+    names = sorted(volume.name or volume.id for volume in volumes if cluster in volume.metadata.values())
     if names:
         yield f"these volumes are kept, because they were restored from a backup: {', '.join(names)}"
 

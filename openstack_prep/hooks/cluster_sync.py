@@ -106,12 +106,12 @@ class ClusterSync:
     def _plan(self) -> LivePlan:
         notes: list[str] = []
         spec = to_sync(self.cloud, self.wanted, services=self._found, only=self.only, tell=notes.append)
-        for each in notes:
-            if each not in self._notes:
-                self.tell(each)
+        for note in notes:
+            if note not in self._notes:
+                self.tell(note)
         self._notes = frozenset(notes)
-        pairs = [each for each in spec.resources if isinstance(each, AddressPairs)]
-        self._allowed = ranges.read(block for each in pairs for block in each.allowed)
+        pairs = [resource for resource in spec.resources if isinstance(resource, AddressPairs)]
+        self._allowed = ranges.read(block for pair in pairs for block in pair.allowed)
         return replace(api.plan(self.cloud, spec, jobs=self.jobs), remake=self.plan)
 
     def _turn(self) -> None:
@@ -131,7 +131,7 @@ class ClusterSync:
         self._synced = None
         plan = self._plan()
         report = api.apply(self.cloud, plan, jobs=self.jobs, lock_timeout=self.lock_timeout, agreed=False)
-        changed = [f"~ {each.step}  {each.observed.id if each.observed else ''}" for each in report.changed]
+        changed = [f"~ {result.step}  {result.observed.id if result.observed else ''}" for result in report.changed]
         for line in (*(() if report.failed else self._news()), *changed):
             self.tell(line)
         if report.interrupt is not None:

@@ -149,8 +149,8 @@ class Installation:
     def _check(self, path: Path, jobs: int) -> None:
         verdict = preflight(path, self.release, installer=self.program, hosts=self.options.hosts, jobs=jobs)
         placed = verdict.placed
-        for each in warnings(placed, self.options.ingress_floating_ip):
-            self.tell(str(each))
+        for warning in warnings(placed, self.options.ingress_floating_ip):
+            self.tell(str(warning))
         if verdict.errors:
             raise NotReady(errors(verdict.findings), shown=errors(placed))
 

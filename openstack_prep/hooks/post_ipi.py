@@ -61,11 +61,11 @@ def find_bootstrap(cloud: Cloud, infra_id: str) -> str | None:
         servers = list_servers(cloud, name=f"^{name}$")
     except CloudError:
         return None
-    return name if any(each.metadata.get(TAG) == infra_id and each.name == name for each in servers) else None
+    return name if any(server.metadata.get(TAG) == infra_id and server.name == name for server in servers) else None
 
 
 def wait_for_ports(cloud: Cloud, spec: Spec, seconds: float, stop: threading.Event | None = None) -> None:
     """Wait for the ports to attach to, before planning: so that the plan is complete, and Ctrl-C ends it."""
-    for each in spec.resources:
-        if isinstance(each, FloatingIPAttachment) and seconds > 0:
-            wait_for_port(cloud, each.port, tag=tag(spec.name), seconds=seconds, stop=stop)
+    for resource in spec.resources:
+        if isinstance(resource, FloatingIPAttachment) and seconds > 0:
+            wait_for_port(cloud, resource.port, tag=tag(spec.name), seconds=seconds, stop=stop)

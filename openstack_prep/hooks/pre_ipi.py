@@ -102,7 +102,7 @@ def pre_ipi(
 
 def installation_of(spec: Spec) -> InstallConfig:
     """Return the only install_config of a spec; raises SpecError if there is none, or its file has a different name."""
-    found = [each for each in spec.resources if isinstance(each, InstallConfig)]
+    found = [resource for resource in spec.resources if isinstance(resource, InstallConfig)]
     if len(found) != 1:
         what = "declares no install_config" if not found else f"declares {len(found)} install_config sections"
         fix = "add one (see `openstack-prep example openshift-current`), or run apply instead"
@@ -127,7 +127,9 @@ def examine(spec: Spec, hosts: Path | None) -> None:
 def entry_file(spec: Spec) -> Path:
     """Return the clouds.yaml for the installer: the file to which the spec writes its entry, else the usual one."""
     name = installation_of(spec).cloud
-    mine = (each.file for each in spec.resources if isinstance(each, InCloudsYaml) and each.cloud == name)
+    mine = (
+        resource.file for resource in spec.resources if isinstance(resource, InCloudsYaml) and resource.cloud == name
+    )
     found = next(mine, None)
     return found.absolute() if found else clouds_file()
 
@@ -142,7 +144,7 @@ def checked(spec: Spec, report: Report, *, look: bool = True, hosts: Path = HOST
     if look and not failed and (folder.unfinished or not folder.used):
         with for_installer(config.cloud, file):
             found = preflight(folder.readable or config.file, config.release, hosts=hosts, jobs=jobs).findings
-        findings = tuple(_with_ingress(each, ingress) for each in found)
+        findings = tuple(_with_ingress(diagnostic, ingress) for diagnostic in found)
     return Ready(
         report=report,
         findings=findings,
@@ -172,7 +174,7 @@ def _with_ingress(diagnostic: Diagnostic, address: str | None) -> Diagnostic:
 
 def warnings(findings: Iterable[Diagnostic], ingress_floating_ip: str | None) -> Iterator[Diagnostic]:
     """Yield all but the errors, without the advice to attach later what ipi attaches itself."""
-    for each in findings:
-        attached = ingress_floating_ip and each.code == "floating-ip.ingress-unset"
-        if each.status is not DiagnosticStatus.ERROR and not attached:
-            yield each
+    for finding in findings:
+        attached = ingress_floating_ip and finding.code == "floating-ip.ingress-unset"
+        if finding.status is not DiagnosticStatus.ERROR and not attached:
+            yield finding

@@ -51,7 +51,7 @@ def start_over(folder: str | Path, *, clouds: Path | None = None, jobs: int = 8)
             if what := _existing(cloud, infra_id, jobs):
                 raise ConfigError(f"{place.path}: {what}; {_to_remove(place, infra_id)}")
         place.clear()
-        return tuple(each for each in found if each not in place.logins)
+        return tuple(path for path in found if path not in place.logins)
 
 
 def forbid_twins(place: Folder, cloud: Cloud, *, jobs: int) -> None:
@@ -78,7 +78,7 @@ def _existing(cloud: Cloud, infra_id: str, jobs: int) -> str:
 
 def _counted(left: Sequence[Leftover]) -> str:
     """Return how many resources of each kind there are."""
-    counts = Counter(each.thing.replace("_", " ") for each in left)
+    counts = Counter(leftover.thing.replace("_", " ") for leftover in left)
     return ", ".join(f"{number} {thing}{'' if number == 1 else 's'}" for thing, number in counts.items())
 
 
@@ -105,10 +105,10 @@ def advice(place: Folder, infra_id: str, left: Sequence[Leftover], *, code: int 
 
 def count_masters(left: Sequence[Leftover], infra_id: str) -> int:
     """Return how many servers of masters exist."""
-    names = [each.label for each in left if each.thing == "server"]
+    names = [leftover.label for leftover in left if leftover.thing == "server"]
     return sum(naming.role(name, infra_id) == "master" for name in names)
 
 
 def has_bootstrap(left: Sequence[Leftover], infra_id: str) -> bool:
     """Whether the bootstrap machine exists."""
-    return any(each.thing == "server" and each.label == f"{infra_id}-bootstrap" for each in left)
+    return any(leftover.thing == "server" and leftover.label == f"{infra_id}-bootstrap" for leftover in left)

@@ -60,4 +60,4 @@ def pools_in(values: Raw, names: Collection[str] | None = None) -> list[AgentPoo
 
 def members(pools: Sequence[AgentPool]) -> list[AgentPool]:
     """Return the pool of each of their nodes, in the order of the stack's outputs."""
-    return [each for each in pools if each.number.isdecimal() for _ in range(int(each.number))]
+    return [pool for pool in pools if pool.number.isdecimal() for _ in range(int(pool.number))]

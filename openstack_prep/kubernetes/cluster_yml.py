@@ -81,7 +81,7 @@ def _declared(cluster: KubernetesCluster, name: str) -> dict[str, object]:
         "cluster_name": name,
         "kubernetes_version": cluster.kubernetes_version,
         "ssh_key_path": cluster.ssh_key_path,
-        "private_registries": [_registry(each) for each in cluster.private_registries],
+        "private_registries": [_registry(private_registry) for private_registry in cluster.private_registries],
         "enable_cri_dockerd": rules.needs_cri_dockerd(cluster.kubernetes_version) or None,
         "network": {"plugin": cluster.network_plugin or DEFAULT_PLUGIN},
         "services": {
@@ -100,7 +100,7 @@ def _drop_empty(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def _node(cluster: KubernetesCluster, node: Node) -> dict[str, object]:
-    taints = [dict(zip(("key", "value", "effect"), taint_parts(each), strict=True)) for each in node.taints]
+    taints = [dict(zip(("key", "value", "effect"), taint_parts(taint), strict=True)) for taint in node.taints]
     values = {
         "address": node.address,
         "internal_address": node.internal_address if node.internal_address != node.address else None,
@@ -128,7 +128,7 @@ def mistakes(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterat
     """
     config = cluster.config or {}
     external = {"etcd"} if value_at(config, "services.etcd.external_urls") else set()
-    assigned = [each.roles for each in (cluster.roles if nodes is None else nodes)]
+    assigned = [role.roles for role in (cluster.roles if nodes is None else nodes)]
     yield from group_mistakes(cluster)
     yield from node_mistakes(nodes or ())
     yield from missing_roles((role for role in REQUIRED if role not in external), assigned)
@@ -150,8 +150,8 @@ def mistakes(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterat
 
 def warnings(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterator[str]:
     """Yield warnings about valid settings."""
-    yield from etcd_warning(sum("etcd" in each.roles for each in nodes or ()))
-    yield from worker_warning([each.roles for each in nodes or ()])
+    yield from etcd_warning(sum("etcd" in node.roles for node in nodes or ()))
+    yield from worker_warning([node.roles for node in nodes or ()])
     yield from rules.warnings(document(cluster, (), "cluster"))
 
 
@@ -271,16 +271,18 @@ def _per_version(data: Raw, found: dict[_Setting, list[Net]]) -> Iterator[Fault]
     flags = {str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else {}
     for name, what, fix in networks.node_size_findings(found[PODS], flags):
         yield Fault(("services", "kube-controller", "extra_args", name), what, fix)
-    count = None if any(each.startswith(networks.NODE_SIZE) for each in flags) else len(machines)
+    count = None if any(flag.startswith(networks.NODE_SIZE) for flag in flags) else len(machines)
     taken = [Taken(f"nodes[{index}]", address) for index, address in _addresses(machines)]
-    for version in [each for each in pods if each in services]:
+    for version in [pod for pod in pods if pod in services]:
         of_version = dns if dns and ipaddress.ip_address(dns).version == version else None
         cluster = KubernetesCluster(cluster_cidr=pods[version], service_cidr=services[version], cluster_dns=of_version)
-        for each in networks.mistakes(ClusterNetworks(), {"it": cluster}, taken, {"it": count}):
-            yield Fault(NETWORK_FIELDS[each.field].read(data)[0], each.what, each.fix)
+        for mistake in networks.mistakes(ClusterNetworks(), {"it": cluster}, taken, {"it": count}):
+            yield Fault(NETWORK_FIELDS[mistake.field].read(data)[0], mistake.what, mistake.fix)
 
 
 def _addresses(machines: list[object]) -> Iterator[tuple[int, str]]:
     for index, machine in enumerate(machines):
         values = [value_at(machine, name) for name in ("address", "internal_address")]
-        yield from ((index, each) for each in {each for each in values if isinstance(each, str) and is_address(each)})
+        yield from (
+            (index, each) for each in {value for value in values if isinstance(value, str) and is_address(value)}
+        )

@@ -21,7 +21,7 @@ def render_clusters(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[s
     """
     spec, run = open_run(cloud, wanted, jobs)
     with cloud.reading(ADMINISTRATOR):
-        return {each.name: each.render(run) for each in spec.chosen if isinstance(each, RkeCluster)}
+        return {cluster.name: cluster.render(run) for cluster in spec.chosen if isinstance(cluster, RkeCluster)}
 
 
 def examine_mesh(cloud: Cloud, spec: Spec, *, path: str = "SPEC", jobs: int = JOBS) -> mesh.Examination:
@@ -31,7 +31,7 @@ def examine_mesh(cloud: Cloud, spec: Spec, *, path: str = "SPEC", jobs: int = JO
     spec's own project.  Raises SpecError when fewer than two clusters take part, or when a stack has no outputs
     for its nodes; CloudError.
     """
-    if any(isinstance(each, RkeCluster) for each in spec.resources):
+    if any(isinstance(resource, RkeCluster) for resource in spec.resources):
         spec = spec.limited_to(RkeCluster.kind)
     spec, run = open_run(cloud, spec, jobs)
     with cloud.reading():

@@ -15,7 +15,7 @@ OF_COMPOSE = ("image", "build", "ports", "volumes", "environment", "container_na
 def find_cluster_yml(data: Raw) -> str | None:
     """Return the key that only RKE or Rancher has."""
     nodes = data.get("nodes")
-    if isinstance(nodes, list) and any(isinstance(each, Mapping) and "role" in each for each in nodes):
+    if isinstance(nodes, list) and any(isinstance(node, Mapping) and "role" in node for node in nodes):
         return "nodes"
     return next((each for each in (RANCHER, "kubernetes_version") if each in data), None)
 
@@ -35,7 +35,7 @@ def find_agent(data: Raw) -> str | None:
 def find_server(data: Raw) -> str | None:
     """Return the first key if servers of RKE2 have most of them."""
     names, known = _names(data), load_schema("server")["properties"].keys()
-    return names[0] if names and sum(each in known for each in names) * 2 > len(names) else None
+    return names[0] if names and sum(name in known for name in names) * 2 > len(names) else None
 
 
 def find_kubeconfig(data: Raw) -> str | None:

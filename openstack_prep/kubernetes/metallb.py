@@ -230,7 +230,7 @@ class MetalLB(Strict):
     @property
     def contains_secrets(self) -> bool:
         """Whether the manifests contain passwords, so that their file must have mode 0600."""
-        return any(each.password for each in self.peers)
+        return any(peer.password for peer in self.peers)
 
 
 # --- manifest ---------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def _peer(metallb: MetalLB, peer: MetalLBPeer) -> list[dict[str, object]]:
 
 
 def _selectors(selectors: Sequence[LabelSelector]) -> list[dict[str, object]]:
-    return [selector_values(each) for each in selectors]
+    return [selector_values(selector) for selector in selectors]
 
 
 # --- the ConfigMap ------------------------------------------------------------------------
@@ -334,8 +334,8 @@ def _configmap(metallb: MetalLB, addresses: Addresses) -> dict[str, object]:
     """Return the ConfigMap; its only entry is YAML text, all of which is a ``Secret`` if it contains a password."""
     config = drop_empty(
         {
-            "peers": [_old_peer(each) for each in metallb.peers],
-            "address-pools": [_old_pool(each, addresses) for each in metallb.pools],
+            "peers": [_old_peer(peer) for peer in metallb.peers],
+            "address-pools": [_old_pool(pool, addresses) for pool in metallb.pools],
         }
     )
     entry = dump(config)
@@ -376,7 +376,7 @@ def _old_peer(peer: MetalLBPeer) -> dict[str, object]:
         "hold-time": f"{peer.hold_time}s" if peer.hold_time else None,
         "ebgp-multihop": peer.ebgp_multi_hop,
         "password": peer.password,
-        "node-selectors": [_old_selector(each) for each in peer.node_selectors],
+        "node-selectors": [_old_selector(node_selector) for node_selector in peer.node_selectors],
     }
     return drop_empty(found)
 
@@ -410,7 +410,7 @@ def mistakes(metallb: MetalLB, addresses: Addresses, kubernetes: str | None = No
     for what, fix in label_findings(metallb.namespace):
         yield Mistake("namespace", what, fix)
     yield from list_mistakes(metallb.pools, addresses)
-    yield from repeated("peers", [each.name for each in metallb.peers])
+    yield from repeated("peers", [peer.name for peer in metallb.peers])
     for rule in POOL_RULES:
         for index, pool in enumerate(metallb.pools):
             for what, detail, fix in rule(metallb, pool, addresses):
@@ -427,7 +427,7 @@ def warnings(metallb: MetalLB, addresses: Addresses, config: Raw) -> Iterator[st
                 where = f"metallb.peers[{other}].{field}"
                 yield f"{where}: {what}; MetalLB before {shown(PEERS_APART_SINCE)} refuses that also on different nodes"
     yield from _pool_warnings(metallb, addresses)
-    if not any(each.protocol == "layer2" for each in metallb.pools):
+    if not any(pool.protocol == "layer2" for pool in metallb.pools):
         return
     if answers_all_arp(config):
         yield "kube-proxy in mode ipvs answers ARP for MetalLB's addresses on all nodes; set ipvs-strict-arp: true"
@@ -500,7 +500,7 @@ def _announced(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Fin
     if bgp is None:
         return
     for name in bgp.peers:
-        if name not in [each.name for each in metallb.peers]:
+        if name not in [peer.name for peer in metallb.peers]:
             yield "bgp.peers", f"peer {name} does not exist", "declare it in peers"
     for field, version, default in (("aggregation_length", 4, 32), ("aggregation_length_v6", 6, 128)):
         length = getattr(bgp, field) or default
@@ -536,7 +536,7 @@ def _is_large(text: str) -> bool:
 
 
 def _are_numbers(texts: Sequence[str], count: int, end: int) -> bool:
-    return len(texts) == count and all(re.fullmatch(r"[0-9]{1,10}", each) and int(each) < end for each in texts)
+    return len(texts) == count and all(re.fullmatch(r"[0-9]{1,10}", text) and int(text) < end for text in texts)
 
 
 def _by_bgp(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
@@ -563,7 +563,7 @@ def _beside_bgp(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Fi
 def _once(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
     for field in ("namespaces", "bgp.communities", "bgp.peers"):
         values = _value(pool, field) or ()
-        for each in sorted({each for each in values if values.count(each) > 1}):
+        for each in sorted({value for value in values if values.count(value) > 1}):
             yield field, f"{each} is listed twice", "list it once"
 
 

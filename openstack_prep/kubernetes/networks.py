@@ -228,15 +228,15 @@ def _check_cluster(cluster: KubernetesCluster, nodes: int | None) -> Iterator[Fi
     """Yield the field, what is wrong with the networks of one cluster by themselves, and the fix."""
     fields = (cluster.cluster_cidr, cluster.service_cidr)
     pods, services = ([ipaddress.ip_network(each) for each in split(field)] for field in fields)
-    for each in pods:
-        yield from _check_special("cluster_cidr", each)
-        yield from _check_pods(each, nodes) if nodes is not None else ()
-    for each in services:
-        yield from _check_special("service_cidr", each)
-        yield from _check_size(each, cluster)
+    for pod in pods:
+        yield from _check_special("cluster_cidr", pod)
+        yield from _check_pods(pod, nodes) if nodes is not None else ()
+    for service in services:
+        yield from _check_special("service_cidr", service)
+        yield from _check_size(service, cluster)
     if services and cluster.cluster_dns:
         yield from _check_dns(services, cluster.cluster_dns)
-    if pods and services and [each.version for each in pods] != [each.version for each in services]:
+    if pods and services and [pod.version for pod in pods] != [service.version for service in services]:
         what = f"{cluster.cluster_cidr} and service_cidr {cluster.service_cidr} have different IP versions"
         yield "cluster_cidr", what, "use one IP version for both, or both in the same order"
 
@@ -286,7 +286,7 @@ def node_size_findings(pods: Sequence[Net], flags: Mapping[str, str]) -> Iterato
         return
     for name, text in sizes.items():
         version = int(name[-1]) if name.endswith(("-ipv4", "-ipv6")) else 0
-        networks = [each for each in pods if version in (0, each.version)]
+        networks = [pod for pod in pods if version in (0, pod.version)]
         if not text.isdecimal():
             yield name, f"{text!r} is not a prefix length", "write a number such as 24"
         elif len(pods) > 1 and not version:
@@ -295,15 +295,15 @@ def node_size_findings(pods: Sequence[Net], flags: Mapping[str, str]) -> Iterato
             yield name, f"cannot be combined with {NODE_SIZE}", "remove one of them"
         elif not networks:
             yield name, f"the pods have no network of IPv{version}", "remove it"
-        for each in networks if text.isdecimal() else ():
-            most = each.max_prefixlen if each.version == 4 else min(128, each.prefixlen + MOST_NODE_BITS)
-            if not each.prefixlen <= int(text) <= most:
-                yield name, f"{each} has no /{text} per node", f"write a number from {each.prefixlen} to {most}"
+        for network in networks if text.isdecimal() else ():
+            most = network.max_prefixlen if network.version == 4 else min(128, network.prefixlen + MOST_NODE_BITS)
+            if not network.prefixlen <= int(text) <= most:
+                yield name, f"{network} has no /{text} per node", f"write a number from {network.prefixlen} to {most}"
 
 
 def _check_dns(services: Sequence[Net], dns: str) -> Iterator[Finding]:
     address, fix = ipaddress.ip_address(dns), "remove it to use the tenth address"
-    network = next((each for each in services if address in each), None)
+    network = next((service for service in services if address in service), None)
     if network is None:
         yield "cluster_dns", f"{dns} is not in service_cidr {', '.join(map(str, services))}", fix
     elif address in (network[0], network[1]) or (network.version == 4 and address == network[-1]):

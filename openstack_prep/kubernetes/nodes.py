@@ -47,7 +47,7 @@ def nodes_of(cluster: KubernetesCluster, machines: Sequence[Machine]) -> list[No
             config=dict(group.config or {}),
         )
         for index, (name, address, internal) in enumerate(machines)
-        for group in [next(each for each in groups(cluster, len(machines)) if each.has(index))]
+        for group in [next(group for group in groups(cluster, len(machines)) if group.has(index))]
     ]
 
 
@@ -151,7 +151,7 @@ def missing_roles(required: Iterable[Role], assigned: Sequence[Sequence[Role]]) 
 
 def repelling(taints: Iterable[str]) -> list[str]:
     """Return the taints with which a node takes no pods without a toleration."""
-    return [each for each in taints if each.rpartition(":")[2] in ("NoSchedule", "NoExecute")]
+    return [taint for taint in taints if taint.rpartition(":")[2] in ("NoSchedule", "NoExecute")]
 
 
 def taint_warning(taints: Sequence[Iterable[str]]) -> Iterator[str]:

@@ -132,7 +132,7 @@ def warnings(data: Raw, form: Form = "cluster.yml") -> Iterator[str]:
     yield from rke2_rules.arp_warning(data)
     found = data.get("nodes")
     roles = [value_at(each, "role") for each in found] if isinstance(found, list) else []
-    assigned = [each for each in roles if isinstance(each, list)]
+    assigned = [role for role in roles if isinstance(role, list)]
     yield from nodes.etcd_warning(sum("etcd" in each for each in assigned))
     yield from nodes.worker_warning(assigned)
     yield from nodes.taint_warning([list(rules.taints_of(each)) for each in found] if isinstance(found, list) else [])

@@ -66,8 +66,8 @@ def is_server(node: Node) -> bool:
 
 def first_server(nodes: Sequence[Node]) -> Node | None:
     """Return the server that initializes the cluster: the first one with etcd, else the first one."""
-    servers = [each for each in nodes if is_server(each)]
-    return next((each for each in servers if "etcd" in each.roles), servers[0] if servers else None)
+    servers = [node for node in nodes if is_server(node)]
+    return next((server for server in servers if "etcd" in server.roles), servers[0] if servers else None)
 
 
 def documents(
@@ -107,7 +107,7 @@ def documents(
 
 def has_workers(nodes: Sequence[Node]) -> bool:
     """Whether any node is a worker; else all servers run pods, because no other node does."""
-    return any("worker" in each.roles for each in nodes)
+    return any("worker" in node.roles for node in nodes)
 
 
 def keys_of_role(cluster: KubernetesCluster, node: Node, *, has_workers: bool) -> dict[str, object]:
@@ -169,18 +169,25 @@ def _of_server(cluster: KubernetesCluster) -> dict[str, object]:
         "service-cidr": cluster.service_cidr,
         "cluster-dns": dns_address(cluster),
         "disable-cloud-controller": cluster.external_cloud_provider or None,
-        "system-default-registry": next((each.url for each in cluster.private_registries if each.is_default), None),
+        "system-default-registry": next(
+            (private_registry.url for private_registry in cluster.private_registries if private_registry.is_default),
+            None,
+        ),
     }
 
 
 def registries(cluster: KubernetesCluster) -> dict[str, object] | None:
     """Return the registries.yaml of all nodes; None when no registry requires a login."""
-    logins = [each for each in cluster.private_registries if each.user or each.password]
+    logins = [
+        private_registry
+        for private_registry in cluster.private_registries
+        if private_registry.user or private_registry.password
+    ]
     if not logins:
         return None
     return {
         "configs": {
-            each.url: {"auth": {"username": each.user or "", "password": each.password or ""}} for each in logins
+            login.url: {"auth": {"username": login.user or "", "password": login.password or ""}} for login in logins
         }
     }
 
@@ -219,7 +226,7 @@ def mistakes(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterat
     yield from group_mistakes(cluster)
     yield from node_mistakes(nodes or ())
     wanted: tuple[Role, ...] = ("controlplane",) if DATASTORE in (cluster.config or {}) else ("controlplane", "etcd")
-    yield from missing_roles(wanted, [each.roles for each in (cluster.roles if nodes is None else nodes)])
+    yield from missing_roles(wanted, [role.roles for role in (cluster.roles if nodes is None else nodes)])
     yield from _values(cluster)
     yield from _config(cluster)
     yield from _groups(cluster)
@@ -227,7 +234,7 @@ def mistakes(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterat
 
 def warnings(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterator[str]:
     """Yield warnings about valid settings."""
-    yield from etcd_warning(sum("etcd" in each.roles for each in nodes or ()))
+    yield from etcd_warning(sum("etcd" in node.roles for node in nodes or ()))
     yield from provider_warning(cluster.config or {})
     if cluster.ssh_key_path:
         yield "ssh_key_path only applies to RKE; RKE2 does not log in to nodes"
@@ -279,7 +286,7 @@ def _minor(cluster: KubernetesCluster) -> int | None:
 
 
 def _taken(config: Mapping[str, object], place: str, fields: Mapping[str, str]) -> Iterator[Mistake]:
-    for name in [each for each in fields if each in config]:
+    for name in [field for field in fields if field in config]:
         yield Mistake(f"{place}.{name}", f"is set by {fields[name]}", "remove it from config")
 
 

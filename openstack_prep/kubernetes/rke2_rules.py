@@ -280,10 +280,10 @@ def _on(value: object) -> bool:
 
 def _choice(of: Raw, name: str, known: Sequence[str]) -> Iterator[Fault]:
     """Yield values that are not among the known ones; RKE2 does not start with them."""
-    for each in _items(of, name):
-        if each not in known:
-            fix = suggest(each, known) or f"write one of {', '.join(known)}"
-            yield Fault((name,), f"RKE2 does not support {each!r}", fix)
+    for item in _items(of, name):
+        if item not in known:
+            fix = suggest(item, known) or f"write one of {', '.join(known)}"
+            yield Fault((name,), f"RKE2 does not support {item!r}", fix)
 
 
 # --- rules: each returns the faults of one part of the file -----------------------------------
@@ -303,8 +303,8 @@ def _components(of: Raw) -> Iterator[Fault]:
         name = item.strip().removesuffix(".yaml")
         if name in COMPONENTS:
             continue
-        whole = [each for each in COMPONENTS if name in OF_K3S and each == f"rke2-{name}"]
-        inside = [each for each in COMPONENTS if len(name) > 3 and name in each]
+        whole = [component for component in COMPONENTS if name in OF_K3S and component == f"rke2-{name}"]
+        inside = [component for component in COMPONENTS if len(name) > 3 and name in component]
         fix = suggest(name, COMPONENTS) if not whole else f"write {whole[0]}"
         if not fix and inside:
             fix = f"write {' or '.join(inside)}"
@@ -347,11 +347,11 @@ def _networks(of: Raw) -> Iterator[Fault]:
     versions: dict[str, list[int]] = {}
     for name, form in ADDRESSES.items():
         items, found = _items(of, name), []
-        for each in items:
+        for item in items:
             try:
-                found.append(form.parse(each).version)
+                found.append(form.parse(item).version)
             except ValueError:
-                yield Fault((name,), f"{each!r} is not {form.kind}", f"write one such as {form.example}")
+                yield Fault((name,), f"{item!r} is not {form.kind}", f"write one such as {form.example}")
         if items and len(found) == len(items):
             versions[name] = found
         if (name in DEFAULT_NETWORKS or name == "node-ip") and len(found) > len({*found}):
@@ -421,7 +421,7 @@ def _fit(name: str, versions: Sequence[int], others: Sequence[int]) -> bool:
 
 
 def _named(versions: Sequence[int]) -> str:
-    return " and ".join(f"IPv{each}" for each in dict.fromkeys(versions))
+    return " and ".join(f"IPv{version}" for version in dict.fromkeys(versions))
 
 
 def _etcd(of: Raw) -> Iterator[Fault]:
@@ -580,7 +580,7 @@ def _node_sizes(of: Raw) -> Iterator[Fault]:
     """Yield prefix lengths of the nodes' parts of the network of pods that Kubernetes refuses."""
     flags = _flags(of, "kube-controller-manager")
     try:
-        pods = [_network(each) for each in _items(of, "cluster-cidr") or [DEFAULT_NETWORKS["cluster-cidr"]]]
+        pods = [_network(item) for item in _items(of, "cluster-cidr") or [DEFAULT_NETWORKS["cluster-cidr"]]]
     except ValueError:
         return  # reported by _networks
     for name, what, fix in networks.node_size_findings(pods, {name: value for name, (_, value) in flags.items()}):
@@ -593,7 +593,7 @@ def _pods(of: Raw) -> Iterator[Fault]:
         for steps, text in _texts(of, f"{component}-extra-mount"):
             source, *rest = text.split(":")
             paths = [source, *rest[:1]]
-            if not (len(paths) == 2 and len(rest) <= 3 and all(each.startswith("/") for each in paths)):
+            if not (len(paths) == 2 and len(rest) <= 3 and all(path.startswith("/") for path in paths)):
                 yield Fault(steps, f"{text!r} is not a mount", "write one such as /srv/data:/srv/data:ro")
             elif len(rest) == 2 and rest[1].lower() not in ("ro", "rw"):
                 yield Fault(steps, f"RKE2 does not know the option {rest[1]!r} of a mount", "write ro or rw")
@@ -790,13 +790,13 @@ def ranges(of: Raw, minor: int | None) -> Iterator[Fault]:
     try:
         for name in names:
             default = [DEFAULT_NETWORKS[name]] if name in DEFAULT_NETWORKS else []
-            for each in _items(of, name) or default:
-                given[name].setdefault(ADDRESSES[name].parse(each).version, []).append(each)
+            for item in _items(of, name) or default:
+                given[name].setdefault(ADDRESSES[name].parse(item).version, []).append(item)
     except ValueError:
         return  # reported by _networks
-    sized = any(each.startswith(networks.NODE_SIZE) for each in _flags(of, "kube-controller-manager"))
+    sized = any(flag.startswith(networks.NODE_SIZE) for flag in _flags(of, "kube-controller-manager"))
     for version in given["cluster-cidr"].keys() & given["service-cidr"].keys():
-        taken = [each for each in _machines(of) if ipaddress.ip_address(each.addresses).version == version]
+        taken = [machine for machine in _machines(of) if ipaddress.ip_address(machine.addresses).version == version]
         addresses: Sequence[str | None] = given["cluster-dns"].get(version) or [None]
         for dns in addresses:
             cluster = KubernetesCluster(
@@ -816,7 +816,7 @@ def ranges(of: Raw, minor: int | None) -> Iterator[Fault]:
 def _machines(of: Raw) -> Iterator[Taken]:
     """Yield the addresses of nodes in a config.yaml, which must not be in the networks of pods and Services."""
     for name in ("node-ip", "advertise-address"):
-        yield from (Taken(name, each) for each in _items(of, name) if is_address(each))
+        yield from (Taken(name, item) for item in _items(of, name) if is_address(item))
     host, _ = _host_of(of.get("server") or "")
     if is_address(host):
         yield Taken("server", host)
@@ -957,8 +957,10 @@ def warnings(of: Raw, *, is_server: bool) -> Iterator[str]:
 
 def warnings_of_servers(configs: Sequence[Raw]) -> Iterator[str]:
     """Yield warnings about the servers of one cluster together: the first one joins no other."""
-    if len(configs) > 1 and [each.get("server") for each in configs].count(None) == 1:
-        members = [each for each in configs if not _on(each.get("disable-etcd")) and not each.get("datastore-endpoint")]
+    if len(configs) > 1 and [config.get("server") for config in configs].count(None) == 1:
+        members = [
+            config for config in configs if not _on(config.get("disable-etcd")) and not config.get("datastore-endpoint")
+        ]
         yield from etcd_warning(len(members))
 
 
@@ -986,7 +988,7 @@ def answers_all_arp(config: Raw) -> bool:
     arguments = [text for _, text in _texts(config, "kube-proxy-arg")]
     arguments += [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else []
     arguments += map(str, given) if isinstance(given, list | tuple) else []
-    arguments = [each.lower().removeprefix("--") for each in arguments]
+    arguments = [argument.lower().removeprefix("--") for argument in arguments]
     return "proxy-mode=ipvs" in arguments and "ipvs-strict-arp=true" not in arguments
 
 

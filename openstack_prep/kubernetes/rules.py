@@ -367,7 +367,7 @@ def _nodes(document: Raw) -> Iterator[Fault]:
     for index, node in enumerate(_list(document, "nodes")):
         if node is not None and not isinstance(node, Mapping):
             continue  # keys() reports it
-        yield from (replace(each, steps=("nodes", index, *each.steps)) for each in _node(node or {}))
+        yield from (replace(fault, steps=("nodes", index, *fault.steps)) for fault in _node(node or {}))
     for name in ("address", "hostname_override"):
         shown = [str(node.get(name) or node.get("address") or "").lower() for node in nodes]
         for index, value in enumerate(shown):

@@ -77,8 +77,9 @@ def selector_values(selector: LabelSelector | None) -> dict[str, object]:
     if selector is None:
         return {}
     expressions = [
-        {"key": each.key, "operator": each.operator} | ({"values": list(each.values)} if each.values else {})
-        for each in selector.match_expressions
+        {"key": match_expression.key, "operator": match_expression.operator}
+        | ({"values": list(match_expression.values)} if match_expression.values else {})
+        for match_expression in selector.match_expressions
     ]
     return drop_empty({"matchLabels": dict(selector.match_labels or {}), "matchExpressions": expressions})
 
@@ -130,19 +131,25 @@ def selector_findings(selectors: Sequence[LabelSelector]) -> Iterator[tuple[str,
             yield "an empty selector selects everything", "remove it"
         elif _sorted(selector) in map(_sorted, selectors[:index]) or _repeats(_sorted(selector).match_expressions):
             yield "a selector or one of its conditions is listed twice", "list it once"
-        for each in selector.match_expressions:
-            if each.operator in ("In", "NotIn") and not each.values:
-                yield f"{each.operator} of label {each.key} requires values", "add values"
-            elif each.operator in ("Exists", "DoesNotExist") and each.values:
-                yield f"{each.operator} of label {each.key} does not take values", "remove values"
-            elif _repeats(each.values):
-                yield f"a value of label {each.key} is listed twice", "list it once"
+        for match_expression in selector.match_expressions:
+            if match_expression.operator in ("In", "NotIn") and not match_expression.values:
+                yield f"{match_expression.operator} of label {match_expression.key} requires values", "add values"
+            elif match_expression.operator in ("Exists", "DoesNotExist") and match_expression.values:
+                yield (
+                    f"{match_expression.operator} of label {match_expression.key} does not take values",
+                    "remove values",
+                )
+            elif _repeats(match_expression.values):
+                yield f"a value of label {match_expression.key} is listed twice", "list it once"
         yield from _label_texts(selector)
 
 
 def _sorted(selector: LabelSelector) -> LabelSelector:
     """Return a selector for comparisons: the order of values says nothing (MetalLB, validateLabelSelectorDuplicate)."""
-    expressions = tuple(replace(each, values=tuple(sorted(each.values))) for each in selector.match_expressions)
+    expressions = tuple(
+        replace(match_expression, values=tuple(sorted(match_expression.values)))
+        for match_expression in selector.match_expressions
+    )
     return replace(selector, match_expressions=expressions)
 
 
@@ -153,7 +160,10 @@ def _repeats(items: Sequence[object]) -> bool:
 def _label_texts(selector: LabelSelector) -> Iterator[tuple[str, str]]:
     """Yield keys and values that no label can have."""
     texts: list[tuple[str, tuple[str, ...]]] = [(key, (value,)) for key, value in (selector.match_labels or {}).items()]
-    for key, values in [*texts, *((each.key, each.values) for each in selector.match_expressions)]:
+    for key, values in [
+        *texts,
+        *((match_expression.key, match_expression.values) for match_expression in selector.match_expressions),
+    ]:
         if not re.fullmatch(KEY, key):
             yield f"{key!r} is not a label key", "write NAME or DOMAIN/NAME"
         for value in values:
@@ -166,7 +176,7 @@ def list_mistakes(pools: Sequence[ServicePool], addresses: Addresses) -> Iterato
     """Yield mistakes of the list of pools: none, repeated names, and ranges that are in two pools."""
     if not pools:
         yield Mistake("pools", "is empty", "declare at least one pool")
-    yield from repeated("pools", [each.kubernetes_name for each in pools])
+    yield from repeated("pools", [pool.kubernetes_name for pool in pools])
     held = [(index, each) for index, pool in enumerate(pools) for each in ranges(pool, addresses)]
     for (first, one), (second, other) in combinations(held, 2):
         if first != second and (both := one.overlap(other)):

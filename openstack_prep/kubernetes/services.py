@@ -61,10 +61,10 @@ def read(text: str) -> Services:
             mistakes.append(Mistake(f"services: items[{number}]", str(error), FIX))
             continue
         names.add(name)
-        for each in values:
-            address = _address(each)
+        for value in values:
+            address = _address(value)
             if address is None:
-                notes.append(f"{each!r} of Service {name} is not an IP address and is ignored")
+                notes.append(f"{value!r} of Service {name} is not an IP address and is ignored")
             else:
                 addresses.setdefault(address, name)
         notes += [f"Service {name} has the host name {host} and no IP address" for host in hosts]
@@ -108,19 +108,19 @@ def records(text: str) -> dict[str, ServiceRecord]:
 
 def _record(item: Raw) -> ServiceRecord:
     ports = [_at({"ports": each}, dict, "ports") for each in _at(item, list, "spec", "ports")]
-    keys = [((_at(each, str, "protocol") or "TCP").lower(), _at(each, int, "port")) for each in ports]
+    keys = [((_at(port, str, "protocol") or "TCP").lower(), _at(port, int, "port")) for port in ports]
     return ServiceRecord(
         type=_at(item, str, "spec", "type") or "ClusterIP",
         external_ips=_canonical(_at(item, list, "spec", "externalIPs")),
         requested=_canonical(_requested(item)),
         given=_canonical(each.get("ip") for each in _ingress(item)),
-        ports=dict(zip(keys, (_at(each, int, "nodePort") or None for each in ports), strict=True)),
+        ports=dict(zip(keys, (_at(port, int, "nodePort") or None for port in ports), strict=True)),
     )
 
 
 def _canonical(values: Iterable[object]) -> tuple[str, ...]:
     """Return the valid addresses among some values, in the form in which they are compared."""
-    return tuple(address for each in values if (address := _address(each)))
+    return tuple(address for value in values if (address := _address(value)))
 
 
 def _items(text: str) -> list[object]:

@@ -95,11 +95,11 @@ class StackFault(NamedTuple):
 
 def list_mistakes(context: Context) -> Iterator[Mistake]:
     """Yield what is wrong with the configuration in the inputs of each stack with nodes of RKE2."""
-    for each in context.resources:
-        if each.kind == "stack" and each.given.get(EXTRA):  # type: ignore[attr-defined]
-            yield from _of_addresses(each, context)  # type: ignore[arg-type]
-        if each.kind == "stack" and _has_rke2(each):  # type: ignore[arg-type]
-            (stack, *_) = resolve(each, context)
+    for resource in context.resources:
+        if resource.kind == "stack" and resource.given.get(EXTRA):  # type: ignore[attr-defined]
+            yield from _of_addresses(resource, context)  # type: ignore[arg-type]
+        if resource.kind == "stack" and _has_rke2(resource):  # type: ignore[arg-type]
+            (stack, *_) = resolve(resource, context)
             has_cluster = any(getattr(other, "stack_key", None) == stack.key for other in context.resources)
             for found in _of_stack(stack, has_cluster=has_cluster):  # type: ignore[arg-type]
                 place = {"parameter": found.parameter} if found.parameter else {"field": "template"}
@@ -112,21 +112,21 @@ def list_warnings(context: Context) -> Iterator[tuple[Key, str]]:
 
     Tokens are also those of a template that has not all ``PARAMETERS``.
     """
-    for each in context.resources:
-        if each.kind == "stack" and RKE2_VERSION in getattr(each.package, "parameters", ()):  # type: ignore[attr-defined]
-            (stack, *_) = resolve(each, context)
-            yield from ((each.key, text) for text in _unset_tokens(stack))  # type: ignore[arg-type]
-        if each.kind == "stack" and _has_rke2(each):  # type: ignore[arg-type]
-            (stack, *_) = resolve(each, context)
+    for resource in context.resources:
+        if resource.kind == "stack" and RKE2_VERSION in getattr(resource.package, "parameters", ()):  # type: ignore[attr-defined]
+            (stack, *_) = resolve(resource, context)
+            yield from ((resource.key, text) for text in _unset_tokens(stack))  # type: ignore[arg-type]
+        if resource.kind == "stack" and _has_rke2(resource):  # type: ignore[arg-type]
+            (stack, *_) = resolve(resource, context)
             for configuration in _configurations_of(stack):  # type: ignore[arg-type]
                 place = f"resources.{configuration.resource}.properties." if configuration.resource else ""
-                yield from ((each.key, f"{place}{text}") for text in _warnings(configuration))
+                yield from ((resource.key, f"{place}{text}") for text in _warnings(configuration))
 
 
 def _unset_tokens(stack: Stack) -> Iterator[str]:
     """Yield the tokens of a template that the spec does not set."""
     assert not isinstance(stack.package, PrepError)
-    for name in (each for each in TOKENS if each in stack.package.parameters and each not in stack.secrets):
+    for name in (token for token in TOKENS if token in stack.package.parameters and token not in stack.secrets):
         file = f"{stack.name}/{name.replace('_', '-')}"
         yield (
             f"secret_parameters.{name} is not set: {TOKENS[name]}; for a new cluster, set {name}: "
@@ -145,7 +145,7 @@ def _warnings(configuration: Configuration) -> Iterator[str]:
         yield f"extra_files: {what}; Nova may refuse new nodes: put large files into their image"
     taints = _taints_of_nodes(configuration)
     yield from taint_warning(taints)
-    without_agents = str(declared.get("agent_count")) == "0" and all(each.is_empty for each in pools)
+    without_agents = str(declared.get("agent_count")) == "0" and all(pool.is_empty for pool in pools)
     if without_agents and not any(taints) and TRUTH.get(str(configuration.given.get("server_taint")).lower()) is True:
         what = "server_taint: true has no effect while agent_count is 0"
         yield f"{what}; if agents of another stack join, write node-taint: [{NO_PODS}] into server_config"
@@ -180,11 +180,11 @@ def _merged(configuration: Configuration, parameter: str) -> Values | None:
         branches = conditions.branches(choice) if isinstance(choice, list) else [part]
         if part == {"get_param": parameter}:
             branches = [mapping_of(configuration.declared.get(parameter)) or {}]
-        taints = [each.get("node-taint") for each in branches if isinstance(each, Mapping)]
+        taints = [branch.get("node-taint") for branch in branches if isinstance(branch, Mapping)]
         if any(taints) and (len(branches) > 1 or _has_functions(taints)):
             return None
-        for each in branches:
-            found |= {name: value for name, value in each.items() if name in TAINTING} if len(branches) == 1 else {}
+        for branch in branches:
+            found |= {name: value for name, value in branch.items() if name in TAINTING} if len(branches) == 1 else {}
     return found
 
 
@@ -203,10 +203,10 @@ def _has_rke2(stack: Stack) -> bool:
 
 def _of_stack(stack: Stack, *, has_cluster: bool) -> Iterator[StackFault]:
     """Yield the mistakes of one stack; those of its networks are reported by its cluster if it has one."""
-    for each in _configurations_of(stack):
-        for found in _of_configuration(each, has_cluster=has_cluster):
-            if each.resource:  # its parameters are properties in the template
-                found = found._replace(parameter="", what=f"resources.{each.resource}.properties.{found.what}")
+    for configuration in _configurations_of(stack):
+        for found in _of_configuration(configuration, has_cluster=has_cluster):
+            if configuration.resource:  # its parameters are properties in the template
+                found = found._replace(parameter="", what=f"resources.{configuration.resource}.properties.{found.what}")
             yield found
 
 
@@ -310,7 +310,7 @@ def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Ite
 def _config_parameters(pools: Iterable[AgentPool]) -> Iterator[tuple[str, Role]]:
     """Yield the parameters with keys of config.yaml, and whose they are."""
     yield from (("server_config", "server"), ("agent_config", "agent"))
-    yield from ((each.parameter("config"), "agent") for each in pools)
+    yield from ((pool.parameter("config"), "agent") for pool in pools)
 
 
 def _version(version: object) -> Iterator[StackFault]:

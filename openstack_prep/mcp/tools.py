@@ -178,7 +178,7 @@ def _words(
     yield from (f"--{name}" for name, value in flags.items() if value)
     yield from (f"--{name}={value}" for name, values in lists.items() for value in values)
     yield from (f"--var={name}={value}" for name, value in variables.items())
-    yield from (f"--vars-file={_path(commands, each)}" for each in vars_files)
+    yield from (f"--vars-file={_path(commands, vars_file)}" for vars_file in vars_files)
 
 
 async def _answer(commands: Commands, *words: str, finds: bool = False) -> CallToolResult:

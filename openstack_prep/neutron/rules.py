@@ -84,7 +84,7 @@ def runs_ovn(ports: Sequence[PortRecord]) -> bool | None:
 def networks_around(address: str, ports: Sequence[PortRecord]) -> list[str] | None:
     """Return the pairs of these ports with networks around an address, sorted; None if a pair has exactly it."""
     pairs = {pair.ip_address for port in ports for pair in port.allowed_address_pairs}
-    around = sorted(each for each in pairs if ipaddress.ip_address(address) in ipaddress.ip_network(each))
+    around = sorted(pair for pair in pairs if ipaddress.ip_address(address) in ipaddress.ip_network(pair))
     return None if any(ipaddress.ip_network(each).num_addresses == 1 for each in around) else around
 
 
@@ -117,10 +117,10 @@ class Admission:
 
     @cached_property
     def everywhere(self) -> bool:
-        return any(each.prefixlen == 0 for each in self.networks)
+        return any(network.prefixlen == 0 for network in self.networks)
 
     def includes(self, remote: Block) -> bool:
-        return any(covers(each, remote) for each in self.networks)
+        return any(covers(network, remote) for network in self.networks)
 
 
 def admission(
@@ -165,8 +165,8 @@ def answered(groups: Iterable[GroupRecord], traffic: Traffic) -> Admission:
     every = [rule for group in listed for rule in group.security_group_rules]
     if all(group.stateful is not False for group in listed):
         return admission(every, traffic)
-    stateful = (each for each in listed if each.stateful is not False)
-    kept = admission((rule for each in stateful for rule in each.security_group_rules), traffic)
+    stateful = (group for group in listed if group.stateful is not False)
+    kept = admission((rule for group in stateful for rule in group.security_group_rules), traffic)
     inward = admission(every, traffic)
     outward = admission(every, replace(traffic, direction="egress", number=CLIENT_PORT))
     both: list[Any] = [

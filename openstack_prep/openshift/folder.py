@@ -177,9 +177,9 @@ class Folder:
         """
         text = self.metadata_text()
         infra_id = (infra_id_in(text) if text else None) or next(iter(self.clusters), UNREADABLE)
-        logins = [each for each in self.logins if each.exists()]
-        renamed = {each: copy_of(each) for each in installer.manifests(self.path)}
-        renamed |= {each: each.with_name(f"{each.name}.{infra_id}{KEPT}") for each in logins}
+        logins = [login for login in self.logins if login.exists()]
+        renamed = {manifest: copy_of(manifest) for manifest in installer.manifests(self.path)}
+        renamed |= {login: login.with_name(f"{login.name}.{infra_id}{KEPT}") for login in logins}
         for target in renamed.values():
             if os.path.lexists(target):
                 raise ConfigError(f"{target} already exists; move it away")
@@ -238,7 +238,7 @@ class Folder:
 def clouds_file() -> Path:
     """Return the clouds.yaml that the installer will read; raises ConfigError if there is none."""
     looked_at = places("clouds.yaml")
-    found = next((each for each in looked_at if each.is_file()), None)
+    found = next((path for path in looked_at if path.is_file()), None)
     if found is None:
         looked = ", ".join(map(str, looked_at))
         raise ConfigError(

@@ -195,19 +195,19 @@ class InstallConfig(InstallerInput, InstallConfigFields):
             if field != "pull_secret_file":
                 yield self._unreadable(field, path)
         unnamed: Values = dict.fromkeys(resolved._unresolved())  # apply creates them
-        for each in install_config.mistakes(replace(resolved, **unnamed), self.contents()):
-            field = CONTENTS.get(each.where, each.where)
+        for mistake in install_config.mistakes(replace(resolved, **unnamed), self.contents()):
+            field = CONTENTS.get(mistake.where, mistake.where)
             if field.replace("_policy", "_file") not in unread:
-                what = f"{field}: {_in_the_spec(each.what)}"
-                yield self.mistake(what, _in_the_spec(each.fix), each.code, field)
+                what = f"{field}: {_in_the_spec(mistake.what)}"
+                yield self.mistake(what, _in_the_spec(mistake.fix), mistake.code, field)
         yield from self._image_mistakes(context)
 
     def _image_mistakes(self, context: Context) -> Iterator[Mistake]:
         """Yield what is wrong with the image of the machines if the spec declares it; ``check`` asks Glance."""
         named = [each for each in context.declared(ImageFields) if each.name == self.cluster_os_image]
         for image in named if len(named) == 1 else ():  # of several projects, nobody knows which
-            for each in image_format(image.name, image.output_format or image.disk_format):
-                yield self.mistake(f"{each.where}: {each.what}", each.fix, each.code, each.where)
+            for mistake in image_format(image.name, image.output_format or image.disk_format):
+                yield self.mistake(f"{mistake.where}: {mistake.what}", mistake.fix, mistake.code, mistake.where)
 
     def _unread(self) -> Iterator[tuple[str, str]]:
         """Yield the files that cannot be read, by their fields."""

@@ -122,7 +122,7 @@ def infra_id_in_state(folder: Path) -> str | None:
 def infra_ids_in(folder: Path) -> Iterator[str]:
     """Yield the infraIDs that the installer's own files name, beside metadata.json."""
     prefix = "Cluster-openshift-cluster-api-guests-"
-    clusters = [each.stem.removeprefix(prefix) for each in sorted((folder / CAPI).glob(f"{prefix}*.yaml"))]
+    clusters = [path.stem.removeprefix(prefix) for path in sorted((folder / CAPI).glob(f"{prefix}*.yaml"))]
     yield from (each for each in (infra_id_in_state(folder), *clusters) if each and is_infra_id(each))
 
 
@@ -137,7 +137,7 @@ def to_continue(folder: Path, *, bootstrap: bool) -> str:
     ``wait-for install-complete`` alone would leave the bootstrap machine, its floating IP and the image with its
     ignition, which contains secrets.
     """
-    waits = [shell.join(["openshift-install", "wait-for", each, "--dir", str(folder)]) for each in STAGES]
+    waits = [shell.join(["openshift-install", "wait-for", stage, "--dir", str(folder)]) for stage in STAGES]
     return " && ".join([waits[0], to_destroy(folder, "bootstrap"), waits[1]]) if bootstrap else waits[1]
 
 

@@ -183,7 +183,7 @@ class Owned:
         if any(name.startswith(f"{other}-") for other in self.others):
             return False
         patterns = (each.format(id=re.escape(self.infra_id)) for each in NAMES[thing])
-        return any(re.fullmatch(each, name) for each in patterns)
+        return any(re.fullmatch(pattern, name) for pattern in patterns)
 
     def _by_metadata(self, thing: str, record: VolumeRecord | SnapshotRecord) -> bool:
         if isinstance(record, VolumeRecord) and record.is_restored:
@@ -294,7 +294,9 @@ def _containers(cloud: Cloud, infra_id: str) -> list[ContainerRecord]:
         )
 
     with ThreadPoolExecutor(OBJECTS) as pool:
-        return [each for each in pool.map(described, (each["name"] for each in found)) if each is not None]
+        return [
+            container for container in pool.map(described, (each["name"] for each in found)) if container is not None
+        ]
 
 
 # --- deleting -----------------------------------------------------------------------------
@@ -666,7 +668,7 @@ def _of_load_balancer(
     ports = [each for each in _ports(run, infra_id) if each.device_id and not _goes(each, going)]
     for member in list_members(run.admin, balancer.id):
         for port in ports:
-            if any(_is_at(member, each) for each in port.fixed_ips):
+            if any(_is_at(member, fixed_ip) for fixed_ip in port.fixed_ips):
                 yield f"it balances to {member.address}: {_described(run, port, infra_id)}"
 
 
@@ -676,8 +678,8 @@ def _is_at(member: MemberRecord, fixed_ip: FixedIP) -> bool:
 
 def _forwarded(run: CloudRun, floating_ip: FloatingIPRecord, going: frozenset[str], infra_id: str) -> Iterator[str]:
     """Yield its port forwardings: Neutron 29.0.0 (services/portforwarding/pf_plugin.py) refuses to delete it."""
-    for each in floating_ip.port_forwardings:
-        yield " ".join(filter(None, ("it has port forwarding", each.id, f"({each})")))
+    for port_forwarding in floating_ip.port_forwardings:
+        yield " ".join(filter(None, ("it has port forwarding", port_forwarding.id, f"({port_forwarding})")))
 
 
 _HOLDERS: dict[str, Callable[[CloudRun, Any, frozenset[str], str], Iterator[str]]] = {

@@ -58,9 +58,9 @@ class Certificate:
         """Whether one of the names stands for a host."""
         if is_address(host):
             wanted = ipaddress.ip_address(host)
-            return any(is_address(each) and ipaddress.ip_address(each) == wanted for each in self.names)
+            return any(is_address(name) and ipaddress.ip_address(name) == wanted for name in self.names)
         _, _, parent = host.lower().partition(".")
-        return any(each.lower() in (host.lower(), f"*.{parent}") for each in self.names)
+        return any(name.lower() in (host.lower(), f"*.{parent}") for name in self.names)
 
 
 def read_certificate(der: bytes) -> Certificate:
@@ -286,8 +286,8 @@ def compare(chain: Chain, outcomes: Sequence[ProbeOutcome]) -> Iterator[Diagnost
         yield unknown("probe.no-address", PROBE, "no address to connect to is known", fix)
         return
     broken = next((link for link in chain.links if link.status is DiagnosticStatus.ERROR), None)
-    for each in outcomes:
-        yield from _of(each, broken, outcomes)
+    for outcome in outcomes:
+        yield from _of(outcome, broken, outcomes)
     if broken is not None and all(map(_passes, outcomes)):
         yield documented(
             code="probe.disagrees",
@@ -442,8 +442,8 @@ def probe(
     outcomes = dict(zip(everything, carry_out(everything, origin), strict=True))
     chains = []
     for chain in shown.chains:
-        found: list[ProbeOutcome] = [outcomes[each] for each in requests[chain.name]]
-        links = compare(chain, found if timed else [replace(each, seconds=None) for each in found])
+        found: list[ProbeOutcome] = [outcomes[request] for request in requests[chain.name]]
+        links = compare(chain, found if timed else [replace(outcome, seconds=None) for outcome in found])
         chains.append(replace(chain, links=(*chain.links, *links)))
     return replace(shown, chains=tuple(chains))
 

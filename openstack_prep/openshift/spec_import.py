@@ -69,9 +69,12 @@ class SpecImport:
 
     def __str__(self) -> str:
         """Return the spec as YAML, with comments on what it does not contain."""
-        notes = [f"not expressed: {each}" for each in self.left_out]
-        notes += [f"the installer refuses: {each.where}: {each.what}; {each.fix}" for each in self.refused]
-        lines = (f"# {printable(each)}" for each in notes)
+        notes = [f"not expressed: {mistake}" for mistake in self.left_out]
+        notes += [
+            f"the installer refuses: {diagnostic.where}: {diagnostic.what}; {diagnostic.fix}"
+            for diagnostic in self.refused
+        ]
+        lines = (f"# {printable(note)}" for note in notes)
         return "\n".join([yaml_text.dump(self.sections).rstrip(), *lines]) + "\n"
 
 
@@ -93,7 +96,7 @@ def import_install_config(path: str | Path, release: str) -> SpecImport:
         sections=sections,
         files=files,
         left_out=(*_left_out(given, release), *_invalid_contents(given, cluster, contents)),
-        refused=tuple(each for each in errors(check_file(path, release).placed) if not _is_of_contents(each)),
+        refused=tuple(error for error in errors(check_file(path, release).placed) if not _is_of_contents(error)),
         differences=tuple(_differences(document(cluster, contents), rendered)),
     )
 
@@ -102,14 +105,16 @@ def _invalid_contents(
     given: InstallConfigValues, cluster: InstallConfigFields, contents: FileContents
 ) -> Iterator[Mistake]:
     """Yield contents that the installer refuses, such as the placeholders of a public file."""
-    for each in content_mistakes(cluster, contents):
-        if each.where in FILES and getattr(contents, each.where) is not None:
-            path = next(field.spellings[0].path for field in FIELDS if field.of == each.where)
-            yield Mistake(given.place(path), each.what, f"put a valid one into {FILES[each.where]}")
+    for content_mistake in content_mistakes(cluster, contents):
+        if content_mistake.where in FILES and getattr(contents, content_mistake.where) is not None:
+            path = next(field.spellings[0].path for field in FIELDS if field.of == content_mistake.where)
+            yield Mistake(
+                given.place(path), content_mistake.what, f"put a valid one into {FILES[content_mistake.where]}"
+            )
 
 
 def _is_of_contents(found: Diagnostic) -> bool:
-    return found.where.rpartition(": ")[2] in {each.spellings[0].path for each in FIELDS if each.of in FILES}
+    return found.where.rpartition(": ")[2] in {field.spellings[0].path for field in FIELDS if field.of in FILES}
 
 
 # --- the spec -----------------------------------------------------------------------------
@@ -146,10 +151,10 @@ def _sections(cluster: InstallConfigFields, texts: Mapping[str, str], variables:
     image = None if "cluster_os_image" in variables else cluster.cluster_os_image
     of_network = cluster.machines_network
     names: dict[str, list[str | None]] = {
-        "flavors": [each.flavor for each in (cluster.machines, cluster.control_plane, cluster.compute)],
+        "flavors": [machines.flavor for machines in (cluster.machines, cluster.control_plane, cluster.compute)],
         "images": [image if image and "://" not in image else None],
         "networks": [of_network.name if of_network else None],
-        "subnets": [each.name for each in cluster.machines_subnets],
+        "subnets": [machines_subnet.name for machines_subnet in cluster.machines_subnets],
     }
     found: Values = {"name": cluster.cluster_name}
     about = "URL with its login and query, which may be secret"
@@ -197,7 +202,7 @@ def _rendered(sections: Values, files: Mapping[str, str]) -> Values:
         for file, text in {**files, SPEC: yaml_text.dump(sections)}.items():
             write_private(folder / file, text)
         spec = load_spec(folder / SPEC, vars_files=[folder / VARIABLES] if VARIABLES in files else ())
-        (found,) = (each for each in spec.resources if isinstance(each, InstallConfig))
+        (found,) = (resource for resource in spec.resources if isinstance(resource, InstallConfig))
         (resolved,) = found.resolve(Context(resources=spec.resources, cloud=None))
         assert isinstance(resolved, InstallConfig)
         return document(resolved, resolved.contents())
@@ -221,10 +226,10 @@ def _text(value: Any) -> Any:
 
 
 def _left_out(given: InstallConfigValues, release: str) -> Iterator[Mistake]:
-    ignored = [each for each in findings(given.data, release) if not is_deprecated(each)]
-    for each in ignored:
-        yield replace(each, where=given.place_of(each.where))
-    reported = {_key(each.where) for each in ignored}
+    ignored = [finding for finding in findings(given.data, release) if not is_deprecated(finding)]
+    for mistake in ignored:
+        yield replace(mistake, where=given.place_of(mistake.where))
+    reported = {_key(mistake.where) for mistake in ignored}
     for where, value in _leaves(given.data, ""):
         key = _key(where)
         if key == POOL[0] and value != POOL[1]:
@@ -241,9 +246,9 @@ def _host_prefixes(given: InstallConfigValues) -> Iterator[Mistake]:
     """Yield host prefixes of further IPv4 networks of pods that differ from the first one's, which a spec has."""
     path, networks = given.field("cluster_networks")
     lengths: set[object] = set()
-    for each in networks if isinstance(networks, list) else ():
-        if isinstance(each, Mapping) and ":" not in str(value_of(each, "cidr")):
-            lengths.add(value_of(each, "hostPrefix"))
+    for network in networks if isinstance(networks, list) else ():
+        if isinstance(network, Mapping) and ":" not in str(value_of(network, "cidr")):
+            lengths.add(value_of(network, "hostPrefix"))
     if len(lengths) > 1:
         what = "a spec has one host prefix for all IPv4 networks"
         yield Mistake(given.place(path), what, "write the same for all of them")
@@ -252,8 +257,8 @@ def _host_prefixes(given: InstallConfigValues) -> Iterator[Mistake]:
 @cache
 def _expressed() -> frozenset[str]:
     """Return the lowercase paths whose values a spec has."""
-    inner = [each for each in INNER if not each.spellings[0].path.startswith(("metadata", "kind"))]
-    mine = [each for each in FIELDS if each.of]
+    inner = [field for field in INNER if not field.spellings[0].path.startswith(("metadata", "kind"))]
+    mine = [field for field in FIELDS if field.of]
     return frozenset(_key(spelling.path) for field in (*mine, *inner) for spelling in field.spellings)
 
 

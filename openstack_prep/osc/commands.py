@@ -61,7 +61,7 @@ class OutputsColumn(FormattableColumn[dict[str, Any]]):
 
 def plan(data: Raw, *, everything: bool) -> Table:
     """Return the steps of a plan, and what is managed and no longer declared."""
-    shown = [each for each in data["steps"] if everything or data["purpose"] == "destroy" or each["action"] != "keep"]
+    shown = [step for step in data["steps"] if everything or data["purpose"] == "destroy" or step["action"] != "keep"]
     rows = [_step(each, each["action"], _note(each)) for each in shown]
     rows += [_step(each, "undeclared", each["reason"]) for each in data["undeclared"]]
     return ("Action", "Resource", "ID", "Changes", "Note"), rows
@@ -82,7 +82,7 @@ def _note(step: Raw) -> str:
 
 def report(data: Raw, *, everything: bool) -> Table:
     """Return the outcome of each step."""
-    shown = [each for each in data["steps"] if everything or each["action"] != "keep" or each["status"] != "done"]
+    shown = [step for step in data["steps"] if everything or step["action"] != "keep" or step["status"] != "done"]
     rows = [
         (
             each["action"],
@@ -109,7 +109,7 @@ def resources(data: Raw) -> Table:
 
 def findings(data: Raw) -> Table:
     """Return the findings of a check."""
-    return FINDING, [_finding(each) for each in data["findings"]]
+    return FINDING, [_finding(finding) for finding in data["findings"]]
 
 
 def chains(data: Raw) -> Table:
@@ -237,7 +237,11 @@ class Prep(DisplayCommandBase[Any]):
 
     def _chosen(self) -> list[str]:
         """Return the options of the command line that choose a cloud, or a login to it."""
-        return [each for each in self.app.command_options if each.startswith("--os-") or each in TLS]
+        return [
+            command_option
+            for command_option in self.app.command_options
+            if command_option.startswith("--os-") or command_option in TLS
+        ]
 
     def _connection(self, entry: str | None) -> Connection | None:
         """Return the client's connection; None for an entry that a file names, unless the command line chooses a cloud.

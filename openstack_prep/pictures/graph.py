@@ -51,7 +51,7 @@ class Graph:
         groups = planner.dependencies(resources, creating=False)
         ordered = planner.in_order(resources, groups)
         edges = {key: frozenset[Key]().union(*needed) for key, needed in groups.items()}
-        keys = [each.key for each in ordered]
+        keys = [resource.key for resource in ordered]
         found = {step.key: step.action for step in plan.steps} if plan else {}
         keys += [key for key in found if key not in edges]
         if shown:

@@ -42,7 +42,7 @@ def read_codes() -> dict[str, Mapping[str, str]]:
 @cache
 def _entries() -> Mapping[str, Mapping[str, str]]:
     found: dict[str, Mapping[str, str]] = {}
-    for package in (REPORTS, *(each.codes for each in extensions.installed() if each.codes)):
+    for package in (REPORTS, *(extension.codes for extension in extensions.installed() if extension.codes)):
         found |= shipped_yaml(package, "codes.yaml")
     return found
 

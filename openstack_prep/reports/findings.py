@@ -95,22 +95,22 @@ class Findings:
     @property
     def failed(self) -> bool:
         """Whether the run ended without a result."""
-        return any(each.ended_the_run for each in self.found)
+        return any(finding.ended_the_run for finding in self.found)
 
     @property
     def without(self) -> Iterator[str]:
         """Yield the subjects without a finding, if the run had a result."""
         if self.failed:
             return
-        touched = {each.place.file for each in self.found} | {*self.invalid}
+        touched = {finding.place.file for finding in self.found} | {*self.invalid}
         if len(self.subjects) == 1 and self.found:
             return
-        yield from (each for each in self.subjects if each not in touched)
+        yield from (subject for subject in self.subjects if subject not in touched)
 
 
 def placed(diagnostics: Iterable[Diagnostic], subject: str, ended_the_run: bool = False) -> tuple[Finding, ...]:
     """Return diagnostics with their places; those about no file belong to the subject."""
-    return tuple(Finding(each, Place.of(each.where, subject), ended_the_run) for each in diagnostics)
+    return tuple(Finding(diagnostic, Place.of(diagnostic.where, subject), ended_the_run) for diagnostic in diagnostics)
 
 
 def of_warning(text: str) -> Diagnostic:
@@ -136,8 +136,8 @@ def junit(findings: Findings) -> str:
     """Return a document with one test per finding, and one that passed per subject without any."""
     suites = Element("testsuites", name="openstack-prep")
     suite = SubElement(suites, "testsuite", name=findings.title)
-    for each in findings.found:
-        _add_finding(suite, each, findings)
+    for finding in findings.found:
+        _add_finding(suite, finding, findings)
     for subject in findings.without:
         _add_case(suite, subject, findings.command)
     seconds = (findings.ended - findings.started).total_seconds()
@@ -182,8 +182,8 @@ FINGERPRINT = "primaryLocationLineHash"
 
 def sarif(findings: Findings) -> str:
     """Return a document with one result per finding that is not ok."""
-    found = [each for each in findings.found if each.diagnostic.status in LEVELS]
-    codes = sorted({each.diagnostic.code for each in found})
+    found = [finding for finding in findings.found if finding.diagnostic.status in LEVELS]
+    codes = sorted({finding.diagnostic.code for finding in found})
     explained = read_codes()
     run = {
         "tool": {
@@ -214,10 +214,10 @@ def _rule(code: str, explained: Mapping[str, str]) -> Values:
 
 
 def _invocation(findings: Findings) -> Values:
-    ended_by = [each.diagnostic for each in findings.found if each.ended_the_run]
+    ended_by = [finding.diagnostic for finding in findings.found if finding.ended_the_run]
     notifications = [
-        {"level": "error", "message": _message(indented(each.what)), "descriptor": {"id": each.code}}
-        for each in ended_by
+        {"level": "error", "message": _message(indented(diagnostic.what)), "descriptor": {"id": diagnostic.code}}
+        for diagnostic in ended_by
     ]
     return {
         "executionSuccessful": not findings.failed,
@@ -233,16 +233,16 @@ def _time(when: datetime) -> str:
 
 def _results(found: list[Finding], codes: list[str]) -> Iterator[Values]:
     times: Counter[tuple[str, ...]] = Counter()
-    for each in found:
-        code, place = each.diagnostic.code, each.place
+    for finding in found:
+        code, place = finding.diagnostic.code, finding.place
         identity = (code, _uri(place.file) if place.file else "", place.field)
         times[identity] += 1
         digest = hashlib.sha256("\0".join(identity).encode(errors="surrogatepass")).hexdigest()
         yield {
             "ruleId": code,
             "ruleIndex": codes.index(code),
-            "level": LEVELS[each.diagnostic.status],
-            "message": _message(each.text),
+            "level": LEVELS[finding.diagnostic.status],
+            "message": _message(finding.text),
             "locations": [_location(place)],
             "partialFingerprints": {FINGERPRINT: f"{digest[:16]}:{times[identity]}"},
         }

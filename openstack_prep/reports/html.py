@@ -80,7 +80,7 @@ class Page:
             f"<title>{_text(self.title)}</title>",
             f"<style>{style}</style>",
         ]
-        first, last = ([each for each in self.sections if each.closed is closed] for closed in (False, True))
+        first, last = ([section for section in self.sections if section.closed is closed] for closed in (False, True))
         content = [*map(_section, first), *map(_picture, self.pictures), *map(_section, last)]
         body = [*self._header(), *self._search(), "<main>", *content, "</main>"]
         end = f"<footer>openstack-prep {_text(__version__)}</footer><script>{script}</script>"
@@ -98,8 +98,8 @@ class Page:
         """Yield the search and a button per kind of item, which the script shows: without it they would do nothing."""
         items = [each for section in self.sections for each in section.items]
         signs: dict[str, list[str]] = {}
-        for each in items:
-            signs.setdefault(each.kind, []).append(each.sign)
+        for item in items:
+            signs.setdefault(item.kind, []).append(item.sign)
         yield '<nav id="tools" aria-label="Search and filters" hidden>'
         yield '<input id="search" type="search" placeholder="Search" aria-label="Search">'
         for kind, found in signs.items():

@@ -35,28 +35,28 @@ SIGNS = {"ok": "ok", "warning": "!", "error": "x", "unknown": "?", "done": "ok",
 
 def plan_sections(data: Raw) -> Iterator[PageSection]:
     """Yield what a plan would do, what it leaves, and why it may not be carried out."""
-    refusals = [_diagnostic(each) for each in data["refusals"]]
+    refusals = [_diagnostic(refusal) for refusal in data["refusals"]]
     if refusals:
         yield PageSection(title="Refused", items=refusals)
     if data["warnings"]:
         yield PageSection(title="Warnings", items=[warning(each) for each in data["warnings"]])
-    changing = [_step(each) for each in data["steps"] if each["action"] != Action.KEEP]
+    changing = [_step(step) for step in data["steps"] if step["action"] != Action.KEEP]
     if changing:
         yield PageSection(title="Changes", items=changing)
     yield from _undeclared(data["undeclared"])
-    same = [_step(each) for each in data["steps"] if each["action"] == Action.KEEP]
+    same = [_step(step) for step in data["steps"] if step["action"] == Action.KEEP]
     if same:
         yield PageSection(title="Unchanged", items=same, closed=True)
 
 
 def _undeclared(steps: Sequence[Raw]) -> Iterator[PageSection]:
     """Yield what the spec no longer declares: what apply deletes with --prune, and what it keeps in any case."""
-    removals = [_step(each) for each in steps if each["action"] != Action.KEEP]
-    removals = [replace(each, kind="unchanged", sign=PRUNABLE) for each in removals]
+    removals = [_step(step) for step in steps if step["action"] != Action.KEEP]
+    removals = [replace(removal, kind="unchanged", sign=PRUNABLE) for removal in removals]
     if removals:
         note = "Managed by the spec and no longer in it; apply deletes them only with --prune."
         yield PageSection(title="No longer declared", items=removals, note=note)
-    kept = [_step(each) for each in steps if each["action"] == Action.KEEP]
+    kept = [_step(step) for step in steps if step["action"] == Action.KEEP]
     if kept:
         note = "No longer in the spec; apply keeps them also with --prune, for the reason that each states."
         yield PageSection(title="No longer declared, kept", items=kept, note=note)
@@ -70,9 +70,9 @@ def warning(text: str) -> Item:
 def _step(data: Raw) -> Item:
     action = Action(data["action"])
     created = action is Action.CREATE
-    shown = [each for each in data["changes"] if not (created and each["after"] in ([], {}))]
+    shown = [change for change in data["changes"] if not (created and change["after"] in ([], {}))]
     changes = [(each["field"], *_sides(each["before"], each["after"])) for each in shown]
-    rows: list[tuple[str, ...]] = [(each[0], each[2]) for each in changes] if created else [*changes]
+    rows: list[tuple[str, ...]] = [(change[0], change[2]) for change in changes] if created else [*changes]
     names = ("id", "address", "duplicate_of", "reason")
     rows += ((name.replace("_", " "), str(data[name])) for name in names if data.get(name))
     rows += [("after", ", ".join(data["follows"]))] if data.get("follows") else []
@@ -117,7 +117,7 @@ def value_text(value: object) -> str:
 def report_sections(data: Raw, planned: Sequence[Raw]) -> Iterator[PageSection]:
     """Yield what a run has done, what failed first; ``planned`` are the steps of its plan, for what they change."""
     changes = {each["resource"]: _step(each).rows for each in planned}
-    done = [each for each in data["steps"] if each["action"] != Action.KEEP or each["status"] != "done"]
+    done = [step for step in data["steps"] if step["action"] != Action.KEEP or step["status"] != "done"]
     wrong = [_result(each, changes) for each in done if each["status"] != "done"]
     if wrong:
         yield PageSection(title="Failed or skipped", items=wrong)
@@ -125,7 +125,7 @@ def report_sections(data: Raw, planned: Sequence[Raw]) -> Iterator[PageSection]:
     if right:
         yield PageSection(title="Done", items=right)
     yield from _undeclared(data.get("undeclared", ()))
-    same = [_result(each, {}) for each in data["steps"] if each not in done]
+    same = [_result(step, {}) for step in data["steps"] if step not in done]
     if same:
         yield PageSection(title="Unchanged", items=same, closed=True)
 
@@ -235,7 +235,7 @@ def page_of_run(cloud: Cloud, plan: LivePlan, report: Report, data: Raw, spec: P
     The steps are those of the report: the run may have created another plan. The networks are read again, because what
     was read for the first plan is outdated.
     """
-    done = Plan(spec=plan.spec, purpose=plan.purpose, steps=tuple(each.step for each in report.results))
+    done = Plan(spec=plan.spec, purpose=plan.purpose, steps=tuple(result.step for result in report.results))
     networks = of_topology(lambda: sources.of_spec(cloud, plan.wanted, jobs=jobs))
     good = not (report.failed or report.skipped or report.interrupted)
     return Page(
@@ -288,8 +288,8 @@ def page_of_error(command: str, error: PrepError, subjects: Sequence[str]) -> Pa
         title=f"{command.capitalize()} failed",
         verdict=_count(len(error.diagnostics), "error"),
         good=False,
-        facts=[("File", each) for each in subjects],
-        sections=[findings("Errors", [each.data() for each in error.diagnostics])],
+        facts=[("File", subject) for subject in subjects],
+        sections=[findings("Errors", [diagnostic.data() for diagnostic in error.diagnostics])],
     )
 
 

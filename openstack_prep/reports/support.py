@@ -43,7 +43,7 @@ def versions() -> Values:
         requirements = metadata.requires("openstack_prep") or []
     except metadata.PackageNotFoundError:  # run from its source
         requirements = []
-    needed = sorted({re.split(r"[^\w.-]", each)[0] for each in requirements})
+    needed = sorted({re.split(r"[^\w.-]", requirement)[0] for requirement in requirements})
     return {
         "openstack_prep": __version__,
         "python": sys.version.split()[0],
@@ -64,10 +64,10 @@ def of_spec(spec: Spec) -> Values:
     """Return what a spec declares, with stars for secrets, and without the content of files."""
     return {
         "name": spec.name,
-        "files": [str(each.path) for each in spec.parts],
+        "files": [str(part.path) for part in spec.parts],
         "variables": plain(spec.values),
         "warnings": list(spec.warnings),
-        "resources": {str(each.key): _declared(each) for each in spec.resources},
+        "resources": {str(resource.key): _declared(resource) for resource in spec.resources},
     }
 
 
@@ -88,7 +88,7 @@ def of_cloud(cloud: Cloud) -> Values:
         "region": cloud.region,
         "interface": cloud.interface,
         "roles": sorted(cloud.roles),
-        "services": sorted({each["type"] for each in cloud.endpoints}),
+        "services": sorted({endpoint["type"] for endpoint in cloud.endpoints}),
     }
 
 

@@ -18,7 +18,7 @@ def recognise(data: object) -> tuple[str, FileForm] | None:
     """Return the key by which a document is known, and its form; None for a document of no known form."""
     if not isinstance(data, Mapping):
         return None
-    for form in (form for each in extensions.installed() for form in each.forms):
+    for form in (form for extension in extensions.installed() for form in extension.forms):
         key = extensions.load(form.find)(data) if form.find else next((key for key in form.keys if key in data), None)
         if key is not None:
             return key, form
@@ -63,4 +63,4 @@ def find_clouds(data: Raw) -> str | None:
     clouds = data.get("clouds")
     if "name" in data or not isinstance(clouds, Mapping):
         return None
-    return "clouds" if all(isinstance(each, Mapping) for each in clouds.values()) else None
+    return "clouds" if all(isinstance(cloud, Mapping) for cloud in clouds.values()) else None

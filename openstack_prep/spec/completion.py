@@ -48,12 +48,12 @@ def derive(
     """
     found = list(resources)
     for extension in extensions.installed():
-        own = {each.kind for each in extension.sections}
+        own = {section.kind for section in extension.sections}
         given = any(value for section in extension.sections if (value := (values or {}).get(section.name)))
-        declared = any(f"{type(each).__module__}:{type(each).__qualname__}" in own for each in found)
+        declared = any(f"{type(resource).__module__}:{type(resource).__qualname__}" in own for resource in found)
         if extension.derive and (given or declared):
             derived = extensions.call(extension, "derive", found, values or {})
-            if lost := {each.key for each in found} - {each.key for each, _ in derived}:
+            if lost := {resource.key for resource in found} - {each.key for each, _ in derived}:
                 what = f"its derive() leaves out {', '.join(sorted(map(str, lost)))}, which the spec declares"
                 package = extensions.package_of(extension)
                 raise extensions.unusable(f"the extension {extension.name} of {package}: {what}", package)
@@ -72,8 +72,12 @@ def _rank(kind: type[Resource]) -> float:
 
 def _in_projects(declarations: list[Declaration[S]]) -> tuple[list[Declaration[S]], list[Mistake]]:
     """Return declarations, each in its project, with a mistake if several projects leave that open."""
-    projects = {each.resource.key: each.resource for each in declarations if isinstance(each.resource, Project)}
-    lacking = [each.resource for each in declarations if _lacks_project(each.resource)]
+    projects = {
+        declaration.resource.key: declaration.resource
+        for declaration in declarations
+        if isinstance(declaration.resource, Project)
+    }
+    lacking = [declaration.resource for declaration in declarations if _lacks_project(declaration.resource)]
     if not projects or not lacking:
         return declarations, []
     if len(projects) > 1:
@@ -81,8 +85,10 @@ def _in_projects(declarations: list[Declaration[S]]) -> tuple[list[Declaration[S
     (home,) = projects.values()
     where = {"project": home.name, "project_domain": home.domain}
     return [
-        replace(each, resource=replace(each.resource, **where)) if _lacks_project(each.resource) else each
-        for each in declarations
+        replace(declaration, resource=replace(declaration.resource, **where))
+        if _lacks_project(declaration.resource)
+        else declaration
+        for declaration in declarations
     ], []
 
 
@@ -93,21 +99,24 @@ def _lacks_project(resource: Resource) -> bool:
 
 
 def _ambiguous(projects: Sequence[Project], lacking: Sequence[Resource]) -> Mistake:
-    names = [each.name + ("" if each.domain == DEFAULT_DOMAIN else f" of domain {each.domain}") for each in projects]
+    names = [
+        project.name + ("" if project.domain == DEFAULT_DOMAIN else f" of domain {project.domain}")
+        for project in projects
+    ]
     what = f"{len(names)} projects are declared, {' and '.join(names)}, so the project is ambiguous"
-    in_domains = any(each.domain != DEFAULT_DOMAIN for each in projects)
+    in_domains = any(project.domain != DEFAULT_DOMAIN for project in projects)
     fix = f"set project={' and project_domain=' if in_domains else ''} of each"
-    return Mistake.about([each.key for each in lacking], what, fix, code=Code.SPEC_MISSING_KEY, field="project")
+    return Mistake.about([resource.key for resource in lacking], what, fix, code=Code.SPEC_MISSING_KEY, field="project")
 
 
 def _duplicates(declarations: Iterable[Declaration[S]]) -> list[Mistake]:
     """Return a mistake per declaration whose resource another one declares already."""
     places: dict[Key, str] = {}
     mistakes = []
-    for each in declarations:
-        key = each.resource.key
+    for declaration in declarations:
+        key = declaration.resource.key
         if key in places:
             what = f"{key} is declared twice, also at {places[key]}"
-            mistakes.append(Mistake(each.place, what, "choose distinct names", code=Code.SPEC_DUPLICATE_NAME))
-        places.setdefault(key, each.place)
+            mistakes.append(Mistake(declaration.place, what, "choose distinct names", code=Code.SPEC_DUPLICATE_NAME))
+        places.setdefault(key, declaration.place)
     return mistakes

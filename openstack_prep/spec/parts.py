@@ -128,12 +128,12 @@ def read_parts(
     values = VariableValues.read(declared, given)
     values.refused |= files.unclear
     mistakes, used, parts = files.mistakes, set[str](), []
-    for each in files.found:
-        substitution = Substitution(each.document, values, tokens)
-        wanted = {name: value for name, value in each.data.items() if sections is None or name in sections}
+    for file in files.found:
+        substitution = Substitution(file.document, values, tokens)
+        wanted = {name: value for name, value in file.data.items() if sections is None or name in sections}
         data = substitution.fill(wanted if sections is None else _without_secrets(wanted))
-        failed = frozenset((*substitution.failed, *((name,) for name in each.document.doubled)))
-        parts.append(Part(each.document, each.path, each.base, data, substitution.moved, failed, substitution))
+        failed = frozenset((*substitution.failed, *((name,) for name in file.document.doubled)))
+        parts.append(Part(file.document, file.path, file.base, data, substitution.moved, failed, substitution))
         mistakes += substitution.mistakes
         used |= substitution.used
     mistakes += [*values.mistakes, *values.missing(used & declared.keys())]
@@ -253,9 +253,9 @@ class _Files:
     def declared(self) -> dict[str, Declared]:
         """Return all declared variables."""
         found: dict[str, Declared] = {}
-        for each in self.found:
-            for name, variable in each.head.variables.items():
-                declared = Declared(variable, each.document, each.base)
+        for file in self.found:
+            for name, variable in file.head.variables.items():
+                declared = Declared(variable, file.document, file.base)
                 if name in found:
                     what = f"variable {name} is declared twice, also at {found[name].place(name)}"
                     fix = "remove one of them"

@@ -73,7 +73,7 @@ def _name(resources: Sequence[Resource], given: str | None) -> str:
         if not isinstance(given, str) or not 1 <= len(given) <= 255:
             raise SpecError([Mistake("name", f"{given!r} is not a string of 1 to 255 characters", "correct the name")])
         return given
-    projects = {each.name for each in resources if each.kind == "project"}
+    projects = {resource.name for resource in resources if resource.kind == "project"}
     if len(projects) == 1:
         return projects.pop()
     if not resources:
@@ -101,18 +101,18 @@ def _normalised(spec: Spec, given: Sequence[Any], name_of: Callable[[Sequence[Re
         raise SpecError(mistakes)
     complete, mistakes = completion.complete(declared)
     try:
-        name = name_of([each.resource for each in declared])
+        name = name_of([declaration.resource for declaration in declared])
     except SpecError as error:
         mistakes += error.mistakes
     if mistakes:
         raise SpecError(mistakes)
     named_by_key = spec.only is not None or spec.places  # before their resources were in a project
-    keys = {given[each.source].key: each.resource.key for each in complete} if named_by_key else {}
+    keys = {given[declaration.source].key: declaration.resource.key for declaration in complete} if named_by_key else {}
     places = {keys.get(key, key): place for key, place in spec.places.items()}
     return replace(
         spec,
         name=name,
-        resources=tuple(completion.derive([each.resource for each in complete], places)),
+        resources=tuple(completion.derive([declaration.resource for declaration in complete], places)),
         only=None if spec.only is None else frozenset(keys.get(key, key) for key in spec.only),
         places=places,
         warnings=(*spec.warnings, *warnings),
@@ -155,8 +155,8 @@ def _read(given: Resource, label: str, warnings: list[str]) -> Resource:
         read: Resource = _adapter(kind).validate_json(text, context=context)
     except ValidationError as error:
         found = mistakes(_Made(label), error.errors(include_url=False), _section(type(given)))
-    refused = {each.where for each in plain.mistakes}
-    found = [*plain.mistakes, *(each for each in found or plain.left if each.where not in refused)]
+    refused = {mistake.where for mistake in plain.mistakes}
+    found = [*plain.mistakes, *(mistake for mistake in found or plain.left if mistake.where not in refused)]
     if found:
         raise SpecError(found)
     return replace(read, **_of_context(given))
@@ -210,7 +210,10 @@ class _Plain:
         if isinstance(value, Secret):
             return self.tokens.add(value, dotted(where))
         if is_dataclass(value) and not isinstance(value, type):
-            return {each.name: self.of(getattr(value, each.name), (*where, each.name)) for each in _set_fields(value)}
+            return {
+                set_field.name: self.of(getattr(value, set_field.name), (*where, set_field.name))
+                for set_field in _set_fields(value)
+            }
         if isinstance(value, Mapping):
             return dict(self._pairs(value, where))
         if isinstance(value, WRITTEN_AS_TEXT):

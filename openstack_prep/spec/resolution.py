@@ -49,14 +49,14 @@ def refuse_mistakes(spec: Spec, *, for_plan: bool = False) -> None:
     cloud = NoCloud.as_cloud()
     context = Context(resources=spec.resources, cloud=cloud, for_plan=for_plan)
     found: list[Mistake] = list(_name_mistakes(spec))
-    for each in spec.chosen:
+    for resource in spec.chosen:
         try:
-            found += each.list_mistakes(context) if supports(each, ListsMistakes) else ()
-            found += each.list_long_texts(spec.name) if supports(each, CarriesTag) else ()
+            found += resource.list_mistakes(context) if supports(resource, ListsMistakes) else ()
+            found += resource.list_long_texts(spec.name) if supports(resource, CarriesTag) else ()
         except SpecError as error:
             found += error.mistakes
     checks: list[Callable[[Context], Iterable[Mistake]]] = [partial(list_file_conflicts, spec)]
-    checks += (partial(extensions.call, each, "check") for each in _judging(spec))
+    checks += (partial(extensions.call, extension, "check") for extension in _judging(spec))
     for check in checks:
         try:
             found += check(context)
@@ -74,16 +74,20 @@ def refuse_mistakes(spec: Spec, *, for_plan: bool = False) -> None:
 
 def _judging(spec: Spec) -> list[extensions.Extension]:
     """Return the extensions that judge the kinds of a spec."""
-    kinds = {each.kind for each in spec.resources}
-    return [each for each in extensions.installed() if not each.checked or not kinds.isdisjoint(each.checked)]
+    kinds = {resource.kind for resource in spec.resources}
+    return [
+        extension
+        for extension in extensions.installed()
+        if not extension.checked or not kinds.isdisjoint(extension.checked)
+    ]
 
 
 def list_warnings(spec: Spec) -> list[str]:
     """Return the warnings of the selected resources of a spec without mistakes, each with its place."""
     context = Context(resources=spec.resources, cloud=NoCloud.as_cloud())
-    texts: dict[Key, list[str]] = {each.key: [] for each in spec.chosen}
-    for each in spec.chosen:
-        texts[each.key] += each.list_warnings(context) if supports(each, ListsWarnings) else ()
+    texts: dict[Key, list[str]] = {resource.key: [] for resource in spec.chosen}
+    for resource in spec.chosen:
+        texts[resource.key] += resource.list_warnings(context) if supports(resource, ListsWarnings) else ()
     for extension in _judging(spec):
         for key, text in extensions.call(extension, "warn", context):
             texts.get(key, []).append(text)
@@ -107,22 +111,22 @@ def resolve_spec(spec: Spec, cloud: Cloud, *, for_apply: bool) -> Spec:
     unread: list[Mistake] = []
     warnings = list(spec.warnings)
     places, only = dict(spec.places), set(spec.only or ())
-    for each in spec.resources:
-        chosen = spec.is_chosen(each)
+    for resource in spec.resources:
+        chosen = spec.is_chosen(resource)
         try:
-            parts = resolve(each, replace(context, for_apply=for_apply and chosen))
+            parts = resolve(resource, replace(context, for_apply=for_apply and chosen))
         except SpecError as error:
             contradictions += error.mistakes
             continue
         except PrepError as error:
-            unread.append(Mistake.about(each.key, str(error), code=error.code))
-            parts = (each,)
+            unread.append(Mistake.about(resource.key, str(error), code=error.code))
+            parts = (resource,)
         resources += parts
-        if for_apply and chosen and supports(each, ListsInherited):
-            place = f"{spec.places[each.key]}: " if each.key in spec.places else ""
-            warnings += (f"{place}{each.key}: {warning}" for warning in each.list_inherited(parts[0]))
-        if each.key in places:
-            places |= {part.key: places[each.key] for part in parts}
+        if for_apply and chosen and supports(resource, ListsInherited):
+            place = f"{spec.places[resource.key]}: " if resource.key in spec.places else ""
+            warnings += (f"{place}{resource.key}: {warning}" for warning in resource.list_inherited(parts[0]))
+        if resource.key in places:
+            places |= {part.key: places[resource.key] for part in parts}
         if chosen:
             only |= {part.key for part in parts}
     if contradictions:

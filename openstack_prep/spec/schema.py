@@ -51,7 +51,7 @@ def filled_schema() -> Values:
 
 
 def _kinds() -> list[type]:
-    return [extensions.load(each.kind) for each in extensions.sections()]
+    return [extensions.load(section.kind) for section in extensions.sections()]
 
 
 def _own(kind: type) -> list[type]:

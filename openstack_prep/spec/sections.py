@@ -77,7 +77,10 @@ class Sections:
 @cache
 def all_fields() -> tuple[tuple[str, Section | None], ...]:
     """Return the names of all sections, in the order of reports, with what extensions say of theirs."""
-    return (*((each.name, None) for each in fields(Sections)), *((each.name, each) for each in extensions.sections()))
+    return (
+        *((each.name, None) for each in fields(Sections)),
+        *((section.name, section) for section in extensions.sections()),
+    )
 
 
 @cache
@@ -116,7 +119,7 @@ def _ranked(kind: type[Resource]) -> tuple[int, Section]:
 @cache
 def _whole() -> type[Sections]:
     """Return the class of sections with those of the extensions, whose kinds it does not load."""
-    added = [(each.name, Any, field(default=() if each.many else None)) for each in extensions.sections()]
+    added = [(section.name, Any, field(default=() if section.many else None)) for section in extensions.sections()]
     return make_dataclass(Sections.__name__, added, bases=(Sections,), frozen=True, kw_only=True)
 
 

@@ -160,10 +160,10 @@ def read_spec(
     parts = read_parts(path, sections, given, read)
     found: list[tuple[Part, Sections]] = []
     mistakes, warnings = parts.mistakes, list[str]()
-    for each in parts.files:
+    for file in parts.files:
         name = found[0][1].name if found else None
-        valid, wrong = _sections(each, warnings, parts.tokens, name, needs_secrets=given.needs_secrets)
-        found.append((each, valid))
+        valid, wrong = _sections(file, warnings, parts.tokens, name, needs_secrets=given.needs_secrets)
+        found.append((file, valid))
         mistakes += wrong
     what, fix = "a variable that is a secret stands here, which only fields for secrets take", "use another variable"
     mistakes += [Mistake(each, what, fix, code=Code.SPEC_VARIABLE) for each in parts.tokens.left]
@@ -251,17 +251,17 @@ def _assemble(read: Sequence[tuple[Part, Sections]], warnings: Sequence[str], mi
     mistakes += ambiguous
     if mistakes:
         raise SpecError(mistakes)
-    places = {each.resource.key: each.place for each in complete}
+    places = {declaration.resource.key: declaration.place for declaration in complete}
     return Spec(
         whole.name,
-        tuple(completion.derive([each.resource for each in complete], places, vars(whole))),
+        tuple(completion.derive([declaration.resource for declaration in complete], places, vars(whole))),
         whole.clouds,
         places,
         dict(_places_of_parameters(complete)),
         tuple(dict.fromkeys(warnings)),
         checked=True,
         parts=tuple(part for part, _ in read),
-        paths={each.resource.key: each.source for each in complete},
+        paths={declaration.resource.key: declaration.source for declaration in complete},
     )
 
 
@@ -269,9 +269,9 @@ def _places_of_parameters(
     declarations: Iterable[Declaration[tuple[Part, tuple[str | int, ...]]]],
 ) -> Iterator[tuple[tuple[Key, str], str]]:
     """Yield the place of each parameter of a stack."""
-    for each in declarations:
-        if each.resource.kind == "stack":
-            stack, (part, where) = cast("Stack", each.resource), each.source
+    for declaration in declarations:
+        if declaration.resource.kind == "stack":
+            stack, (part, where) = cast("Stack", declaration.resource), declaration.source
             for section, given in (("secret_parameters", stack.secret_parameters), ("parameters", stack.parameters)):
                 for name in given or ():
                     yield (stack.key, name), part.place((*where, section, name))

@@ -19,7 +19,7 @@ from openstack_prep.spec.spec import Spec
 def limit_to(spec: Spec, targets: Collection[str]) -> Spec:
     """Return the spec with only the targets, as KIND/NAME, and what they need looked after.  Raises ConfigError."""
     needs = _needs(spec)
-    home = next((each.key for each in spec.resources if isinstance(each, Project)), None)
+    home = next((resource.key for resource in spec.resources if isinstance(resource, Project)), None)
     waiting = _targets(spec, targets)
     waiting += [home] if home else []  # the lease is stored in it, and ownership tags name it
     chosen: set[Key] = set()
@@ -41,7 +41,7 @@ def limit_to_dependents(spec: Spec, targets: Collection[str]) -> Spec:
 
 def _needs(spec: Spec, *, existing: bool = False) -> dict[Key, list[frozenset[Key]]]:
     """Return for each resource the groups of resources of which it needs one each; ``existing``: in order to exist."""
-    parts = {each.key: _parts(each, spec.resources) for each in spec.resources}
+    parts = {resource.key: _parts(resource, spec.resources) for resource in spec.resources}
     owners = {part.key: key for key, found in parts.items() for part in found}
     edges = dependencies([part for found in parts.values() for part in found], creating=False, existing=existing)
     return {
@@ -51,7 +51,7 @@ def _needs(spec: Spec, *, existing: bool = False) -> dict[Key, list[frozenset[Ke
 
 
 def _targets(spec: Spec, targets: Collection[str]) -> list[Key]:
-    names = labels(each.key for each in spec.resources)
+    names = labels(resource.key for resource in spec.resources)
     return [key for target in targets for key in _find(target, names)]
 
 

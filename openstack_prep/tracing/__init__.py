@@ -35,7 +35,7 @@ def is_wanted() -> bool:
     """
     if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return False
-    chosen = [os.environ.get(each, "") for each in EXPORTERS]
+    chosen = [os.environ.get(exporter, "") for exporter in EXPORTERS]
     return any(each not in ("", "none") for each in chosen) or (
         any(map(os.environ.get, ENDPOINTS)) and chosen != ["none", "none"]
     )

@@ -127,7 +127,7 @@ def configured() -> Telemetry:
     for spans in _exporters("TRACES", ConsoleSpanExporter, _otlp_spans):
         tracers.add_span_processor(BatchSpanProcessor(spans))
     metrics = _exporters("METRICS", ConsoleMetricExporter, _otlp_metrics)
-    readers = [PeriodicExportingMetricReader(each) for each in metrics]
+    readers = [PeriodicExportingMetricReader(metric) for metric in metrics]
     return Telemetry(tracers, SdkMeterProvider(readers, resource, shutdown_on_exit=False))
 
 

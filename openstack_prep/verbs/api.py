@@ -63,7 +63,7 @@ def plan(
     seen = exclusion.look(run, spec.name, spec.resources)
 
     def make() -> Plan:
-        others = frozenset(each.key for each in spec.resources)
+        others = frozenset(resource.key for resource in spec.resources)
         look = partial(scan.look, run, spec.resources, jobs=jobs, folder=spec.folder)
         with (
             cloud.reading(ADMINISTRATOR),
@@ -74,7 +74,7 @@ def plan(
         permissions = {"allow_replace": allow_replace, "adopt": adopt}
         made = planner.plan_apply(spec.name, spec.chosen, observed, mistakes=[*spec.unread, *found], **permissions)
         if (sight := standing()) is not None:
-            unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
+            unchosen = [resource for resource in spec.resources if not spec.is_chosen(resource)]
             # what another target of the spec declares is not undeclared, so all of the spec is looked for
             all_observed = observed | (observation.observe(run, unchosen, jobs=jobs) if unchosen else {})
             left = scan.undeclared(run, sight, spec.resources, all_observed, jobs=jobs)
@@ -83,12 +83,12 @@ def plan(
         refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds), *rights.missing_logins(run, made)]
         refusals += rights.missing_trusts(run, made, spec.clouds)
         short = list(quotas.shortages(run, replace(made, refusals=tuple(refusals))))
-        refusals += (each for each in short if isinstance(each, Mistake))
+        refusals += (mistake for mistake in short if isinstance(mistake, Mistake))
         unknown = (*(each for each in short if isinstance(each, str)), *rights.not_checked(cloud, made, run))
         made = replace(made, not_checked=tuple(dict.fromkeys(unknown)))
         logins = entries.examine(run, made, jobs=jobs)
-        refusals += (each for each in logins if isinstance(each, Mistake))
-        warnings = (*made.warnings, *(each for each in logins if isinstance(each, str)))
+        refusals += (login for login in logins if isinstance(login, Mistake))
+        warnings = (*made.warnings, *(login for login in logins if isinstance(login, str)))
         return replace(made, refusals=tuple(spec.placed(refusals)), warnings=warnings)
 
     made = exclusion.attempt(run, seen, "apply", make)
@@ -129,7 +129,7 @@ def plan_destroy(
             if sight is not None:
                 failed |= sight.failed
                 left = scan.undeclared(run, sight, spec.resources, observed, jobs=jobs)
-            if any(isinstance(each, Project) for each in spec.chosen):
+            if any(isinstance(resource, Project) for resource in spec.chosen):
                 left += scan.everything(run, (), [LeftGroup], jobs=jobs)
         made = planner.plan_destroy(spec.name, spec.chosen, observed, left)
         made = with_losses(run, made, allow_loss, failed, jobs=jobs)

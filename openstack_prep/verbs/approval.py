@@ -82,7 +82,7 @@ def _find_fault(path: Path, saved: SavedPlan) -> str:
 
 
 def _remove_expired(folder: Path) -> None:
-    for each in folder.glob("*.json"):
+    for path in folder.glob("*.json"):
         with contextlib.suppress(FileNotFoundError):  # another run has removed it
-            if datetime.now(UTC) - datetime.fromtimestamp(each.stat().st_mtime, UTC) > VALID:
-                each.unlink()
+            if datetime.now(UTC) - datetime.fromtimestamp(path.stat().st_mtime, UTC) > VALID:
+                path.unlink()

@@ -97,7 +97,7 @@ def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> Audit:
     run, homes = plan.run, scan.projects_of(plan.wanted.resources)
     unread: list[type[Resource]] = []
     standing = scan.everything(run, homes, scan.kinds_of_projects(), jobs=jobs, leave_out=unread.append)
-    declared = {each.key: each for each in plan.wanted.resources}
+    declared = {resource.key: resource for resource in plan.wanted.resources}
     stacks, left_out = _hidden_stacks(run, homes)
     found = Audit([*_of_plan(plan), *_untagged(plan), *_unmanaged(run, standing, declared, plan), *stacks])
     found += [*_rules(standing, plan), *_pairs(run, homes, plan), *_access(run, plan)]
@@ -216,9 +216,9 @@ def _users(run: CloudRun, resource: Resource, found: Observed) -> set[str]:
     if isinstance(resource, Image):
         listed = glance.owned(run, str(run.find_project_id(resource.owner)))
         given = set().union(*(glance.answers(run, image) for image in listed if image.id == found.id))
-        return given - {run.find_id(each) for each in resource.members()}
+        return given - {run.find_id(member) for member in resource.members()}
     if isinstance(resource, Flavor):
-        return set(resource.granted(run, found.id)) - {run.find_id(each) for each in resource.projects()}
+        return set(resource.granted(run, found.id)) - {run.find_id(project) for project in resource.projects()}
     return set()
 
 

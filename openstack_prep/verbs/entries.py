@@ -51,7 +51,7 @@ Finding = Mistake | str
 def examine(run: CloudRun, plan: Plan, *, jobs: int) -> list[Finding]:
     """Return which entries and files clients cannot log in by; those that a step changes are examined by that step."""
     pending = {step.key for step in plan.pending}
-    refused = {key for each in plan.refusals if each.code == Code.ENTRY_OVERRIDDEN for key in each.keys}
+    refused = {key for refusal in plan.refusals if refusal.code == Code.ENTRY_OVERRIDDEN for key in refusal.keys}
     steps = [
         step
         for step in plan.steps

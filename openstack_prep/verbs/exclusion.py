@@ -53,12 +53,14 @@ def _unsure(refusal: Mistake) -> Mistake:
 
 def _home(resources: Sequence[Resource]) -> tuple[Project | None, bool]:
     """Return the project of the lease, None for the connection's own, and whether the spec declares it."""
-    projects = (each for each in resources if isinstance(each, Project))
+    projects = (resource for resource in resources if isinstance(resource, Project))
     declared = next(projects, None)
     if declared is not None:
         return declared, True
     # many specs have recordsets in the project of a zone
-    owners = (each.owner for each in resources if isinstance(each, InProject) and each.kind != "recordset")
+    owners = (
+        resource.owner for resource in resources if isinstance(resource, InProject) and resource.kind != "recordset"
+    )
     return next(filter(None, owners), None), False
 
 

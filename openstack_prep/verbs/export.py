@@ -215,7 +215,9 @@ def _attachments(
             fix = "its name is empty, or not unique in the project"
             unnamed.append(f"the attachment of {record.address} to port {record.port_id}: {fix}")
             continue
-        is_alone = sum(each.address == record.address for each in records) == 1  # another network may have it, too
+        is_alone = (
+            sum(floating_ip.address == record.address for floating_ip in records) == 1
+        )  # another network may have it, too
         selected: dict[str, Any] = {"address": record.address} if is_alone else {"floating_ip_id": record.id}
         attachment = FloatingIPAttachment(
             port=name_of[record.port_id], **selected, **FloatingIPAttachment.placing(home)
@@ -235,7 +237,7 @@ def _manager_of(found: Observed) -> str:
     """Return which other spec or cluster manages a resource; empty if none is known."""
     if found.managed_by:
         return f"spec {found.managed_by}"
-    return next(filter(None, (each.cluster_of(found.record) for each in cluster_namings())), "")
+    return next(filter(None, (cluster_naming.cluster_of(found.record) for cluster_naming in cluster_namings())), "")
 
 
 def _refuse_to_adopt(hidden: Sequence[str]) -> None:
@@ -310,13 +312,13 @@ def _obstacle(resource: Resource, spec_fields: dict[str, Any]) -> str:
     try:
         spec_of(alone, "exported", Path())
     except SpecError as error:
-        return "; ".join(each.what for each in error.mistakes)
+        return "; ".join(mistake.what for mistake in error.mistakes)
     return ""
 
 
 def _spec_fields(resource: Resource) -> dict[str, Any]:
     """Return a resource's fields as a spec would declare them, without defaults and without its project."""
-    values = {each.name: (getattr(resource, each.name), each.default) for each in fields(resource) if each.init}
+    values = {field.name: (getattr(resource, field.name), field.default) for field in fields(resource) if field.init}
     return {
         name: _plain(value)
         for name, (value, default) in values.items()
@@ -326,7 +328,9 @@ def _spec_fields(resource: Resource) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        return {each.name: _plain(got) for each in fields(value) if (got := getattr(value, each.name)) != each.default}
+        return {
+            field.name: _plain(got) for field in fields(value) if (got := getattr(value, field.name)) != field.default
+        }
     if isinstance(value, Mapping):
         return {str(name): _plain(each) for name, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, tuple | list | frozenset) else value

@@ -95,7 +95,10 @@ def open_run(
     cloud.authenticate()  # before anything else: a wrong password then has one clear error
     spec = resolve_spec(spec, cloud, for_apply=for_apply)
     ownership, homes = OwnershipTag(spec.name), scan.homes_of(spec.resources)
-    project = next((each for each in spec.resources if isinstance(each, Project) and not spec.is_chosen(each)), None)
+    project = next(
+        (resource for resource in spec.resources if isinstance(resource, Project) and not spec.is_chosen(resource)),
+        None,
+    )
     if project and tenant is None and project.name == cloud.project_name and project.domain in cloud.domains:
         # the connection is already scoped to this unmanaged project: no lookup, no tenant login
         run = CloudRun(cloud, ownership, tenant=cloud, homes=homes, progress=progress)

@@ -321,7 +321,9 @@ def _where(cloud: Cloud) -> SavedCloud:
 def allowed_replacements(plan: Plan) -> set[str]:
     """Return the resources, in terms of steps, that a plan or its run may replace or take something from."""
     needed, labels = refuse_replacements(plan), {step.key: str(step) for step in plan}
-    found = {labels[key] for each in needed for key in each.keys} | {each.where for each in needed if not each.keys}
+    found = {labels[key] for mistake in needed for key in mistake.keys} | {
+        mistake.where for mistake in needed if not mistake.keys
+    }
     return found | {str(step) for step in plan if plan.allow_replace and step.previewed_later}
 
 
@@ -368,7 +370,7 @@ class SavedPlan:
         """
         saved = self.content.spec
         places = [given] if given else [self.path.parent / saved.path, Path(Path(saved.path).name)]
-        existing = [each for each in places if each.is_file()]
+        existing = [place for place in places if place.is_file()]
         for each in existing:
             if digest(read_bytes(each), self.salt) == saved.content:
                 return each
@@ -419,7 +421,9 @@ class SavedPlan:
         written = {str(step) for step in now.pending if is_in_files(type(step.resource))}
         steps = self.raw["steps"]
         if now.purpose == "destroy":  # files of the machine that planned it may be missing here
-            absent = {str(each.key) for each in declared.resources if is_in_files(type(each))} - {*map(str, now)}
+            absent = {str(resource.key) for resource in declared.resources if is_in_files(type(resource))} - {
+                *map(str, now)
+            }
             names = portable(sorted(absent), base)
             steps = [step for step in steps if step["resource"] not in names]
         moved = differences(steps, portable(now.data(), base), portable(sorted(written), base))

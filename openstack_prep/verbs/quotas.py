@@ -42,7 +42,7 @@ next port that a request creates is refused.
 
 def shortages(run: CloudRun, plan: Plan) -> Iterator[Mistake | str]:
     """Yield the quotas that a plan exceeds, unless a step reports them, and as texts those that could not be read."""
-    reported = {key for each in plan.refusals if each.code == Code.QUOTA_SHORT for key in each.keys}
+    reported = {key for refusal in plan.refusals if refusal.code == Code.QUOTA_SHORT for key in refusal.keys}
     limits = {_place(step): step.resource.desired() for step in plan.steps if step.key.kind == "quota"}
     for place, needs in _needs(run, plan).items():
         owner = next(iter(needs.values()))[0][0].owner

@@ -67,7 +67,7 @@ class RefusedSteps:
 
     def standing(self, plan: Plan) -> Iterator[str]:
         """Yield what a plan would send again, unless it refuses the step itself."""
-        refused = {key for each in plan.refusals for key in each.keys}
+        refused = {key for refusal in plan.refusals for key in refusal.keys}
         steps = {each.key: each for each in plan} if self._names else {}
         for step in plan.pending if self._names else ():
             if step.key not in refused and _is_recorded(step) and (found := self._read(step.key)):
@@ -154,7 +154,7 @@ def _fields(step: Step) -> frozenset[str]:
     """Return the fields that a step sends."""
     if step.action in (Action.CREATE, Action.REPLACE):
         return frozenset(("", *step.resource.desired()))  # "" for a resource without fields
-    return frozenset(each.field for each in step.changes)
+    return frozenset(change.field for change in step.changes)
 
 
 def _declared(step: Step, steps: Mapping[Key, Step], salt: bytes) -> str:
@@ -163,7 +163,7 @@ def _declared(step: Step, steps: Mapping[Key, Step], salt: bytes) -> str:
     It is expensive to guess: logins in URLs count as well.
     """
     needed = [steps[key].resource for key in sorted(step.needs) if key in steps]
-    declared = [[str(each.key), plain(_values(each), shown=str)] for each in (step.resource, *needed)]
+    declared = [[str(resource.key), plain(_values(resource), shown=str)] for resource in (step.resource, *needed)]
     return digest(json.dumps(declared, sort_keys=True, default=str).encode(), salt)
 
 

@@ -136,8 +136,11 @@ def _missing(cloud: Cloud, plan: Plan) -> Iterator[Mistake]:
 def doubtful(cloud: Cloud, plan: Plan, clouds: Clouds, run: CloudRun | None = None) -> Iterator[str]:
     """Yield warnings about what some clouds, or this one, leave to members, and the default policies do not."""
     if clouds.custom_policies:
-        yield from (f"{each.where}: {each.what}" for each in _missing(cloud, plan))
-        yield from (f"{each.where}: {each.what}" for each in (_missing_trusts(run, plan) if run else ()))
+        yield from (f"{mistake.where}: {mistake.what}" for mistake in _missing(cloud, plan))
+        yield from (
+            f"{missing_trust.where}: {missing_trust.what}"
+            for missing_trust in (_missing_trusts(run, plan) if run else ())
+        )
     if run and (steps := [each for each in plan.pending if _is_of_project(each)]):
         acting = run.find_tenant(None) or cloud
         if acting.roles and READING.issuperset(map(str.lower, acting.roles)):
@@ -168,8 +171,8 @@ def not_checked(cloud: Cloud, plan: Plan, run: CloudRun) -> Iterator[str]:
 
 def warn_of_missing_rights(plan: LivePlan) -> LivePlan:
     """Return a plan to look at, with missing rights as warnings: somebody else may apply it, who is examined then."""
-    lacking = [each for each in plan.refusals if each.code in (Code.MISSING_RIGHT, Code.MISSING_LOGIN)]
-    rest = tuple(each for each in plan.refusals if each not in lacking)
+    lacking = [refusal for refusal in plan.refusals if refusal.code in (Code.MISSING_RIGHT, Code.MISSING_LOGIN)]
+    rest = tuple(refusal for refusal in plan.refusals if refusal not in lacking)
     return replace(plan, refusals=rest, warnings=(*plan.warnings, *map(str, lacking)))
 
 

@@ -33,15 +33,17 @@ def plan_rotation(
     if the spec declares no such credential, CloudError.
     """
     chosen = spec_from(spec).limited_to("application_credential", credential)
-    needs = frozenset(key for each in chosen.chosen for key in each.needs())
-    assignments = (each for each in chosen.resources if isinstance(each, RoleAssignment))
-    needed = (each.key for each in assignments if needs.intersection(provided_keys(each)))
+    needs = frozenset(key for resource in chosen.chosen for key in resource.needs())
+    assignments = (resource for resource in chosen.resources if isinstance(resource, RoleAssignment))
+    needed = (assignment.key for assignment in assignments if needs.intersection(provided_keys(assignment)))
     chosen = replace(chosen, only=(chosen.only or frozenset()) | frozenset(needed))
     found = api.show(cloud, chosen, jobs=jobs)
     resources = tuple(
-        RotatedCredential.of(each, observed, keep_old)
-        if isinstance(each, ApplicationCredential) and chosen.is_chosen(each) and (observed := found[each.key])
-        else each
-        for each in chosen.resources
+        RotatedCredential.of(resource, observed, keep_old)
+        if isinstance(resource, ApplicationCredential)
+        and chosen.is_chosen(resource)
+        and (observed := found[resource.key])
+        else resource
+        for resource in chosen.resources
     )
     return api.plan(cloud, replace(chosen, resources=resources), allow_replace=allow_replace, jobs=jobs)

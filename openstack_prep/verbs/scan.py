@@ -55,14 +55,18 @@ def homes_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
 def projects_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
     """Return the projects of resources, each once; those named only for a role or for recordsets come last."""
     resources = tuple(resources)
-    elsewhere = (each.owner for each in resources if isinstance(each, InProject) and each.kind in ELSEWHERE)
+    elsewhere = (
+        resource.owner for resource in resources if isinstance(resource, InProject) and resource.kind in ELSEWHERE
+    )
     return tuple(dict.fromkeys([*_worked_in(resources), *elsewhere]))
 
 
 def _worked_in(resources: Sequence[Resource]) -> list[Project | None]:
     """Return the projects that resources declare or belong to; that of the connection comes last."""
-    declared = [Project(name=each.name, domain=each.domain) for each in resources if isinstance(each, Project)]
-    in_projects = (each for each in resources if isinstance(each, InProject))
+    declared = [
+        Project(name=resource.name, domain=resource.domain) for resource in resources if isinstance(resource, Project)
+    ]
+    in_projects = (resource for resource in resources if isinstance(resource, InProject))
     owners = [each.owner for each in in_projects if each.kind not in ELSEWHERE]
     return sorted(dict.fromkeys([*declared, *owners]), key=lambda project: project is None)
 
@@ -190,7 +194,7 @@ def look(
     """
     homes = projects_of(resources)
     failed: dict[type[Resource], CloudError] = {}
-    declared = {each.kind for each in resources}
+    declared = {resource.kind for resource in resources}
 
     def note(scan: Scan, error: CloudError) -> None:
         kind = _kind(scan)
@@ -228,11 +232,11 @@ def undeclared(
     own = {resource.key: found for resource, found in projects if found.ours}
     run.known.update(own)
     family |= {found.id for found in own.values()}
-    dropped = tuple(each for each in projects_of(each for each, _ in projects if each.key in own))
-    further = tuple(each for each in dropped if each not in seen.homes)
+    dropped = tuple(project for project in projects_of(each for each, _ in projects if each.key in own))
+    further = tuple(project for project in dropped if project not in seen.homes)
     inside = [*seen.inside]
     if further:
-        scans = [each for each in _scans(run, further) if _is_in_each_project(each) and _kind(each) not in seen.failed]
+        scans = [scan for scan in _scans(run, further) if _is_in_each_project(scan) and _kind(scan) not in seen.failed]
         inside += _tagged(run, further, scans, jobs=jobs)
     left = [*projects, *_proven(run, filter(is_left, inside), family)]
     one_each = _with_twins(run, left, family)
@@ -242,21 +246,21 @@ def undeclared(
 
 def kinds_of_projects() -> list[type[Resource]]:
     """Return the kinds of all that an audit or an export finds in a project."""
-    found: list[type[Resource]] = [extensions.load(each.kind) for each in extensions.scans() if not each.only_left]
+    found: list[type[Resource]] = [extensions.load(scan.kind) for scan in extensions.scans() if not scan.only_left]
     return [kind for kind in found if kind is not Project]
 
 
 def _scans(run: CloudRun, homes: Iterable[Project | None]) -> list[Scan]:
     """Return what is scanned in these projects, other than projects, for what a spec no longer declares."""
-    scans = [each for each in extensions.scans() if each.has_tag and each.kind != PROJECT]
-    return scans if _have_networks(run, homes) else [each for each in scans if not each.on_networks]
+    scans = [scan for scan in extensions.scans() if scan.has_tag and scan.kind != PROJECT]
+    return scans if _have_networks(run, homes) else [scan for scan in scans if not scan.on_networks]
 
 
 def ids_of(standing: Iterable[Standing]) -> Mapping[str, set[str]]:
     """Return, by kind, the ids that identify all existing resources in the cloud."""
     ids: dict[str, set[str]] = defaultdict(set)
     for resource, found in standing:
-        ids[resource.kind] |= frozenset().union(*(cloud_ids(resource, each) for each in (found, *found.twins)))
+        ids[resource.kind] |= frozenset().union(*(cloud_ids(resource, observed) for observed in (found, *found.twins)))
     return ids
 
 
@@ -307,9 +311,11 @@ def _entries(run: CloudRun, resources: Iterable[Resource], folder: Path | None =
     resources = tuple(resources)
     for extension in extensions.installed():
         yield from extensions.call(extension, "leftovers", run, resources, folder)
-    files = {Path(os.path.realpath(each.file)): each for each in resources if supports(each, WritesEntry)}
-    for each in files.values():
-        yield from each.list_left(run, projects_of(resources))
+    files = {
+        Path(os.path.realpath(resource.file)): resource for resource in resources if supports(resource, WritesEntry)
+    }
+    for file in files.values():
+        yield from file.list_left(run, projects_of(resources))
 
 
 def _have_networks(run: CloudRun, homes: Iterable[Project | None]) -> bool:

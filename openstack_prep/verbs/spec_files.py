@@ -75,8 +75,12 @@ def fingerprints(spec: Spec, plan: Plan, salt: bytes) -> dict[str, str]:
 def local_files(spec: Spec) -> list[str]:
     """Return the paths of files that a spec names, as far as nothing else has to be read to know them."""
     found = [path for path, _, _ in _files_of_sources(spec)]
-    for each in spec.resources:
-        found += [local] if isinstance(each, Image) and (local := _local(each.source or "")) else _of_resource(each)
+    for resource in spec.resources:
+        found += (
+            [local]
+            if isinstance(resource, Image) and (local := _local(resource.source or ""))
+            else _of_resource(resource)
+        )
     return found
 
 

@@ -39,7 +39,7 @@ _Dumper.add_representer(Secret, lambda dumper, value: _text(dumper, value.reveal
 
 def dump(*documents: Raw | list[Any]) -> str:
     """Return the text of a file, with the documents' secrets in plain text; ``---`` separates several documents."""
-    plain = (each if isinstance(each, list) else dict(each) for each in documents)
+    plain = (document if isinstance(document, list) else dict(document) for document in documents)
     return "---\n".join(map(_dumped, plain))
 
 

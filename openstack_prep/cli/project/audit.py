@@ -22,9 +22,9 @@ def run(options: argparse.Namespace) -> int:
     cloud, spec = open_spec(options, options.spec)
     with reading(options):
         found = audit(cloud, spec, jobs=options.jobs)
-    lines = [str(each) for each in found]
+    lines = [str(drift) for drift in found]
     summary = f"audit {spec.name}: {len(found)} found" if found else f"audit {spec.name}: no drift"
-    data = [each.data() for each in found]
+    data = [drift.data() for drift in found]
 
     def page() -> Page:
         networks = partial(sources.of_spec, cloud, spec, jobs=options.jobs)
@@ -34,5 +34,5 @@ def run(options: argparse.Namespace) -> int:
     for each in left_out:
         warn(f"not read: {each}")
     print_result(options, "\n".join([*lines, summary]), {"spec": spec.name, "drift": data, "left_out": left_out})
-    code = report(options, (of_drift(each, spec.places) for each in found), 1 if found else 0)
+    code = report(options, (of_drift(drift, spec.places) for drift in found), 1 if found else 0)
     return write_html(options, page, code)

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
         )
     code = carry_out(options, cloud, plan)
     if code == 0:
-        kept = [each.resource.cloud for each in plan.pending if isinstance(each.resource, RotatedKeepingOld)]
+        kept = [step.resource.cloud for step in plan.pending if isinstance(step.resource, RotatedKeepingOld)]
         print(
             visible("\n  ".join([COPIES, *(KEPT.format(name=name) for name in kept)] if kept else [COPIES, UNTIL])),
             file=sys.stderr,

@@ -35,31 +35,31 @@ def add_verbs(command: AddCommand) -> None:
     show.add_argument(
         "--reveal", metavar="OUTPUT", help="print only this output of a stack: its value, also if it is a secret"
     )
-    for each in (plan, apply):
-        each.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
-    for each in (plan, apply):
-        each.add_argument(
+    for parser in (plan, apply):
+        parser.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
+    for parser in (plan, apply):
+        parser.add_argument(
             "--adopt", action="store_true", help="also change resources that exist and are not managed by this spec"
         )
-        each.add_argument("--prune", action="store_true", help="also delete managed resources no longer in the spec")
-    for each in (plan, apply, destroy):
+        parser.add_argument("--prune", action="store_true", help="also delete managed resources no longer in the spec")
+    for parser in (plan, apply, destroy):
         ends = "what cannot exist without it"
-        what = f"only this resource and {ends if each is destroy else 'what it needs'}"
-        what = f"{what} (with --destroy: {ends})" if each is plan else what
+        what = f"only this resource and {ends if parser is destroy else 'what it needs'}"
+        what = f"{what} (with --destroy: {ends})" if parser is plan else what
         help_text = f"{what}; repeatable; never prunes"
-        each.add_argument("--target", action="append", default=[], metavar="KIND/NAME", help=help_text)
-        add_allow_loss(each)
-        each.add_argument("--all", action="store_true", help="also show the resources that stay unchanged")
-    for each in (plan, apply):
-        add_html(each)
-    for each in (apply, destroy):
-        each.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
-        add_lock_timeout(each)
+        parser.add_argument("--target", action="append", default=[], metavar="KIND/NAME", help=help_text)
+        add_allow_loss(parser)
+        parser.add_argument("--all", action="store_true", help="also show the resources that stay unchanged")
+    for parser in (plan, apply):
+        add_html(parser)
+    for parser in (apply, destroy):
+        parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
+        add_lock_timeout(parser)
     of_plan = "with --plan the one that the plan was made from, which is found by its path relative to the plan"
     add_spec(apply, f"the spec, a YAML file; {of_plan}", default=True, unless=("plan",))
     add_spec(destroy)  # what is deleted is always named
-    for each in (plan, show):
-        add_spec(each, default=True)
+    for parser in (plan, show):
+        add_spec(parser, default=True)
 
 
 def add_approve(command: AddCommand) -> None:

@@ -89,5 +89,7 @@ def _failed(part: str, error: Exception) -> Values:
     """Return an error as a part of the bundle, and say so; of an internal error also the lines that led to it."""
     found = explained(error)
     warn(f"{part}: the bundle has this error in its place: {found}")
-    lines = [f"{each.filename}:{each.lineno} {each.name}" for each in traceback.extract_tb(error.__traceback__)]
+    lines = [
+        f"{summary.filename}:{summary.lineno} {summary.name}" for summary in traceback.extract_tb(error.__traceback__)
+    ]
     return {"errors": error_data(found)} | ({} if found is error else {"lines": lines})

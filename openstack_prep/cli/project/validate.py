@@ -36,14 +36,18 @@ class Validated:
     @property
     def placed(self) -> list[str]:
         """All warnings, with their places."""
-        return [*(f"{name_of(self.path)}: {each}" for each in self.spec.warnings), *self.warnings] if self.spec else []
+        return (
+            [*(f"{name_of(self.path)}: {warning}" for warning in self.spec.warnings), *self.warnings]
+            if self.spec
+            else []
+        )
 
     def data(self) -> dict[str, object]:
         """Return it as JSON has it."""
         return {
             "spec": self.spec.name if self.spec else None,
             "valid": self.error is None,
-            "resources": [*labels(each.key for each in self.spec.resources).values()] if self.spec else [],
+            "resources": [*labels(resource.key for resource in self.spec.resources).values()] if self.spec else [],
             "errors": error_data(self.error) if self.error else [],
             "warnings": [*self.spec.warnings, *self.warnings] if self.spec else [],
             "exit_code": self.error.exit_code if self.error else 0,

@@ -171,7 +171,7 @@ def destroy_spec(options: argparse.Namespace) -> int:
     cloud, spec = open_spec(options, options.spec)
     plan = _plan_destroy(options, cloud, spec)
     print_warnings(plan, spec)
-    name = next((each.name for each in spec.resources if each.kind == "project"), spec.name)
+    name = next((resource.name for resource in spec.resources if resource.kind == "project"), spec.name)
     confirm_plan(options, plan, f"Destroy this for good? Type the name {name}: ", name)
     return run_plan(options, cloud, plan)
 

@@ -25,7 +25,7 @@ def run_version(options: argparse.Namespace) -> int:
 def run_example(options: argparse.Namespace) -> int:
     shipped = resources.files("openstack_prep.install_configs")
     names = sorted(each.name.removesuffix(".yaml") for each in shipped.iterdir() if each.name.endswith(".yaml"))
-    others = {name: place for each in extensions.installed() for name, place in each.examples.items()}
+    others = {name: place for extension in extensions.installed() for name, place in extension.examples.items()}
     names += others
     if options.name is None:
         print("\n".join(names))

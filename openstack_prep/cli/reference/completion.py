@@ -34,7 +34,7 @@ def _complete_files(parser: argparse.ArgumentParser) -> None:
 
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for each in action.choices.values():
-                _complete_files(each)
+            for choice in action.choices.values():
+                _complete_files(choice)
         elif action.type in (Path, new_path, spec_path):
             action.complete = shtab.FILE  # type: ignore[attr-defined]

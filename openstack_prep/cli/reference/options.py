@@ -19,7 +19,7 @@ def add_schema(command: AddCommand) -> None:
     what.add_argument(
         "--output", action="store_true", help="the schema of what commands print with --format json or yaml"
     )
-    for name in (name for each in extensions.installed() for name in each.schemas):
+    for name in (name for extension in extensions.installed() for name in extension.schemas):
         what.add_argument(f"--{name}", dest="of", action="store_const", const=name, help=f"the schema of {name} files")
     what.add_argument("--included", action="store_true", help="the schema of files that specs include")
     example = command("example", f"{_HERE}.about:run_example", cloud=False)

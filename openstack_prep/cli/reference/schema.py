@@ -178,12 +178,12 @@ DOCUMENTS = {
 
 def documents() -> dict[str, Values]:
     """Return the schemas of all documents, by name, those of extensions last."""
-    modules = (extensions.load(each.documents) for each in extensions.installed() if each.documents)
+    modules = (extensions.load(extension.documents) for extension in extensions.installed() if extension.documents)
     return DOCUMENTS | {name: shape for module in modules for name, shape in module.DOCUMENTS.items()}
 
 
 def _parts() -> dict[str, Values]:
-    modules = (extensions.load(each.documents) for each in extensions.installed() if each.documents)
+    modules = (extensions.load(extension.documents) for extension in extensions.installed() if extension.documents)
     return PARTS_OF_DOCUMENTS | {name: shape for module in modules for name, shape in module.PARTS.items()}
 
 
@@ -201,7 +201,9 @@ def run_schema(options: argparse.Namespace) -> int:
     if options.output:
         found = output_schema()
     elif options.of:
-        schemas = {name: function for each in extensions.installed() for name, function in each.schemas.items()}
+        schemas = {
+            name: function for extension in extensions.installed() for name, function in extension.schemas.items()
+        }
         found = extensions.load(schemas[options.of])()
     else:
         found = schema(included=options.included)

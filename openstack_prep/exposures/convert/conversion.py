@@ -58,7 +58,7 @@ def ranges(old: Old, decision: Decision) -> dict[str, list[Range]]:
     while apart := _apart(found, decision):  # MetalLB takes both addresses of a Service from one pool
         out |= apart
         found = _old_pools(old, out)
-    carried = merged(Range.read(address) for each in decision.carriers for address in each.addresses)
+    carried = merged(Range.read(address) for carrier in decision.carriers for address in carrier.addresses)
     rest = list(without(carried, [each for held in found.values() for each in held]))
     name = POOL if POOL not in found else f"{POOL}-2"
     return {name: held for name, held in ({name: rest} | found).items() if held}
@@ -72,8 +72,8 @@ def _old_pools(old: Old, out: Iterable[str]) -> dict[str, list[Range]]:
 def _apart(pools: Mapping[str, Sequence[Range]], decision: Decision) -> set[str]:
     """Return addresses of old pools, while another address of the same Service is not in the same pool."""
     found = set()
-    for each in decision.carriers:
-        homes = {address: _home(address, pools) for address in each.addresses}
+    for carrier in decision.carriers:
+        homes = {address: _home(address, pools) for address in carrier.addresses}
         if len(set(homes.values())) > 1:
             found |= {address for address, home in homes.items() if home}
     return found
@@ -92,7 +92,7 @@ def pool_manifests(pools: Mapping[str, Sequence[Range]], wanted: LoadBalancerOpt
     builders = {"metallb": _metallb, "cilium": _cilium, "kube-vip": _kube_vip}
     found, mistakes = builders[wanted.to](texts, wanted)
     if mistakes:
-        raise SpecError([Mistake(f"{wanted.to}: {each.where}", each.what, each.fix) for each in mistakes])
+        raise SpecError([Mistake(f"{wanted.to}: {mistake.where}", mistake.what, mistake.fix) for mistake in mistakes])
     return found
 
 
@@ -130,7 +130,7 @@ def _cilium(pools: Texts, wanted: LoadBalancerOptions) -> Built:
         CiliumPeer(name=f"{POOL}-peer-{number}", peer_asn=each.asn, peer_address=each.address)
         for number, each in enumerate(wanted.peers, 1)
     )
-    interfaces = tuple(f"^{re.escape(each)}$" for each in wanted.interfaces)
+    interfaces = tuple(f"^{re.escape(interface)}$" for interface in wanted.interfaces)
     layer2 = CiliumLayer2(interfaces=interfaces, service_selector=mine) if wanted.announce == "l2" else None
     bgp = CiliumBGP(my_asn=wanted.my_asn or 0, peers=routers, service_selector=mine) if layer2 is None else None
     config = Cilium(
@@ -144,7 +144,7 @@ def _cilium(pools: Texts, wanted: LoadBalancerOptions) -> Built:
             bgp=bgp,
         ),
     )
-    found = [_renamed(each) for each in announcement.documents(config, {})]
+    found = [_renamed(document) for document in announcement.documents(config, {})]
     return found, list(rules.announcement_mistakes(config, {}))
 
 
@@ -196,14 +196,14 @@ class ConversionStep:
     back: str
 
     def __str__(self) -> str:
-        lines = [self.title, *(f"   {each}" for each in self.commands), f"   normal: {self.normal}"]
+        lines = [self.title, *(f"   {command}" for command in self.commands), f"   normal: {self.normal}"]
         return "\n".join([*lines, f"   back: {self.back}"])
 
 
 def steps(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Iterator[ConversionStep]:
     """Yield the steps."""
     back = [f"{APPLY} -f {BEFORE}"]
-    if any(each.is_additional for each in decision.carriers):
+    if any(carrier.is_additional for carrier in decision.carriers):
         back.append(f"kubectl delete services -A -l {OF}")
     yield ConversionStep(
         "Compare the files with the cluster",
@@ -251,7 +251,7 @@ def _class(wanted: LoadBalancerOptions) -> str:
 
 
 def _old_controller(old: Old) -> Iterator[ConversionStep]:
-    if old.pools or any(each.keeps_annotation == AUTOMATIC for each in old.services):
+    if old.pools or any(service.keeps_annotation == AUTOMATIC for service in old.services):
         yield ConversionStep(
             "Stop what assigns addresses until now; Mirantis' scheduler would assign another one to each Service of "
             "type LoadBalancer",
@@ -273,12 +273,12 @@ def _nodes(old: Old) -> Iterator[ConversionStep]:
         yield ConversionStep(
             "Remove the addresses that somebody has configured on the nodes", ("ip -brief address",), kept, back
         )
-    names = {each.keeps_annotation for each in old.services if each.keeps_annotation}
+    names = {service.keeps_annotation for service in old.services if service.keeps_annotation}
     for name in sorted(names & {AUTOMATIC, OPENELB}):
-        held = [each for each in old.services if each.keeps_annotation == name]
+        held = [service for service in old.services if service.keeps_annotation == name]
         yield ConversionStep(
             f"Remove the annotation {name}, which means nothing any more",
-            tuple(f"kubectl -n {each.namespace} annotate service {each.name} {name}-" for each in held),
+            tuple(f"kubectl -n {service.namespace} annotate service {service.name} {name}-" for service in held),
             "annotated for each Service",
             "not needed",
         )
@@ -291,18 +291,18 @@ def services(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Itera
     """Yield the Services that change, and additional ones, in the order of their names."""
     leases = decisions.lease_namespaces(decision.carriers)
     for service in old.services:
-        own = [each for each in decision.carriers if each.of is service]
+        own = [carrier for carrier in decision.carriers if carrier.of is service]
         if not own:
             continue
-        if all(each.is_additional for each in own):
+        if all(carrier.is_additional for carrier in own):
             yield _unassigned(service, decision.remaining(service))
-        for each in own:
-            yield _carrier(each, decision, wanted, leases.get(each.sharing, ""))
+        for carrier in own:
+            yield _carrier(carrier, decision, wanted, leases.get(carrier.sharing, ""))
 
 
 def before(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Iterator[Values]:
     """Yield the changed Services as they are now."""
-    changed = {each.of.key for each in decision.carriers}
+    changed = {carrier.of.key for carrier in decision.carriers}
     for service in old.services:
         if service.key in changed:
             yield _restored(service, wanted)
@@ -328,9 +328,9 @@ def _carrier(carrier: Carrier, decision: Decision, wanted: LoadBalancerOptions, 
         spec["allocateLoadBalancerNodePorts"] = False  # as before: the addresses do not need node ports
     spec |= service.spec
     if carrier.is_additional:
-        spec["ports"] = [{key: value for key, value in each.items() if key != "nodePort"} for each in spec["ports"]]
+        spec["ports"] = [{key: value for key, value in port.items() if key != "nodePort"} for port in spec["ports"]]
         spec["ipFamilyPolicy"] = "SingleStack" if len(carrier.families) == 1 else "RequireDualStack"
-        ordered = [each for each in service.families if each in carrier.families]
+        ordered = [family for family in service.families if family in carrier.families]
         spec["ipFamilies"] = [f"IPv{each}" for each in ordered]
     else:
         if wanted.to == "metallb" and len(carrier.addresses) == 1 and "ipFamilyPolicy" in spec:
@@ -397,11 +397,11 @@ class ExposureConversion:
         return {
             "to": self.wanted.to,
             "release": self.wanted.release,
-            "services": [_lists(asdict(each)) for each in self.kept],
+            "services": [_lists(asdict(addresses)) for addresses in self.kept],
             "left": [_lists(asdict(each)) for each in self.left],
             "notes": list(self.notes),
             "files": dict(self.files),
-            "steps": [_lists(asdict(each)) for each in self.steps],
+            "steps": [_lists(asdict(step)) for step in self.steps],
         }
 
     def __str__(self) -> str:
@@ -412,7 +412,7 @@ class ExposureConversion:
             lines += ["", "addresses afterwards = before, read again from the files:", *proof.table(self.kept)]
         if self.left:
             lines += ["", "does not carry over:", *_left_lines(self.left)]
-        lines += ["", "notes:", *(f"  - {each}" for each in self.notes)] if self.notes else []
+        lines += ["", "notes:", *(f"  - {note}" for note in self.notes)] if self.notes else []
         lines += ["", "steps:", *_numbered(self.steps)] if self.steps else []
         return "\n".join(lines)
 
@@ -463,10 +463,10 @@ def _notes(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Iterato
             f"{requests.OCCM} serves {_names(list(old.by_cloud))}, and creates a load balancer of Octavia for each "
             f"Service of type LoadBalancer without a class: the Services here get the class {wanted.class_name}"
         )
-    for each in (one for one in decision.carriers if not one.is_additional):
-        stale = requests.cleared(each.of, wanted, [annotation(wanted)])
+    for carrier in (one for one in decision.carriers if not one.is_additional):
+        stale = requests.cleared(carrier.of, wanted, [annotation(wanted)])
         if found := [*stale.get("annotations", {}), *stale.get("spec", {})]:
-            yield f"{', '.join(found)} of Service {each.key} would keep the address from it, and is emptied"
+            yield f"{', '.join(found)} of Service {carrier.key} would keep the address from it, and is emptied"
     if old.others:
         names = f"{_names(list(old.others))} of type LoadBalancer without a class"
         if wanted.to == "cilium":
@@ -483,12 +483,12 @@ def _notes(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Iterato
             yield f"{what}, and kube-vip assigns them to any Service of type LoadBalancer{interface}"
         else:
             yield f"{what}, which Services get only on request{interface}"
-    changed = {each.of.key: each.of for each in decision.carriers}
+    changed = {carrier.of.key: carrier.of for carrier in decision.carriers}
     if without := [key for key, each in changed.items() if not each.selector]:
         yield f"{_names(without)} without a selector: their EndpointSlices must have ready addresses"
     if local := [key for key, each in changed.items() if each.policy == "Local"]:
         yield f"{_names(local)} with externalTrafficPolicy Local: only nodes with a ready pod announce and answer"
-    if added := [each.key for each in decision.carriers if each.is_additional]:
+    if added := [carrier.key for carrier in decision.carriers if carrier.is_additional]:
         why = "one Service cannot have these addresses together, or has others already"
         yield f"additional, with the same selector and ports: {_names(added)}; {why}"
     yield "manifests of these Services in git, Helm or Argo CD still contain externalIPs; change them, too"

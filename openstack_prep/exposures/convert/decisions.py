@@ -73,16 +73,16 @@ def _obstacle_of_cilium(one: OldService, other: OldService, wanted: LoadBalancer
 
 def with_keys(carriers: Sequence[Carrier]) -> list[Carrier]:
     """Return the Services with a common key for all that share addresses, also through others."""
-    group = {each.key: {each.key} for each in carriers}
+    group = {carrier.key: {carrier.key} for carrier in carriers}
     holders: dict[str, list[Carrier]] = {}
-    for each in carriers:
-        for address in each.addresses:
-            holders.setdefault(address, []).append(each)
+    for carrier in carriers:
+        for address in carrier.addresses:
+            holders.setdefault(address, []).append(carrier)
     for sharing in holders.values():
-        merged = set().union(*(group[each.key] for each in sharing))
+        merged = set().union(*(group[carrier.key] for carrier in sharing))
         group |= dict.fromkeys(merged, merged)
-    by_key = {each.key: each for each in carriers}
-    return [_with_key(each, [by_key[key] for key in sorted(group[each.key])]) for each in carriers]
+    by_key = {carrier.key: carrier for carrier in carriers}
+    return [_with_key(carrier, [by_key[key] for key in sorted(group[carrier.key])]) for carrier in carriers]
 
 
 def _with_key(carrier: Carrier, group: Sequence[Carrier]) -> Carrier:
@@ -140,7 +140,7 @@ def decide(old: Old, wanted: LoadBalancerOptions) -> Decision:
     carriers: list[Carrier] = []
     names = set(old.taken)
     for service in old.services:
-        addresses = tuple(each for each in service.addresses if (service.key, each) not in out)
+        addresses = tuple(address for address in service.addresses if (service.key, address) not in out)
         first, *more = _groups(service, addresses, wanted)
         if first:
             carriers.append(Carrier(service, service.name, first))
@@ -224,8 +224,8 @@ def _groups(service: OldService, addresses: tuple[str, ...], wanted: LoadBalance
     if not addresses:
         return [()]
     groups = list(_pairs(addresses, len(service.families))) if wanted.to == "metallb" else [addresses]
-    itself = next((each for each in groups if _can_have(service, each, wanted)), ())
-    return [itself, *(each for each in groups if each is not itself)]
+    itself = next((group for group in groups if _can_have(service, group, wanted)), ())
+    return [itself, *(group for group in groups if group is not itself)]
 
 
 def _can_have(service: OldService, addresses: tuple[str, ...], wanted: LoadBalancerOptions) -> bool:
@@ -242,9 +242,12 @@ def _keeps_balancer(service: OldService) -> bool:
 
 def _pairs(addresses: Iterable[str], versions: int) -> Iterator[tuple[str, ...]]:
     """Yield pairs of an IPv4 and an IPv6 address for dual-stack Services, and single addresses."""
-    of = {version: [each for each in addresses if ipaddress.ip_address(each).version == version] for version in (4, 6)}
+    of = {
+        version: [address for address in addresses if ipaddress.ip_address(address).version == version]
+        for version in (4, 6)
+    }
     if versions < 2:
-        yield from ((each,) for each in addresses)
+        yield from ((address,) for address in addresses)
         return
     for pair in zip_longest(of[4], of[6]):
         yield tuple(each for each in pair if each)

@@ -61,7 +61,7 @@ class OldService:
 
     @property
     def ports(self) -> frozenset[tuple[str, int]]:
-        return frozenset((each["protocol"], each["port"]) for each in self.spec["ports"])
+        return frozenset((port["protocol"], port["port"]) for port in self.spec["ports"])
 
 
 @dataclass(frozen=True)
@@ -175,12 +175,12 @@ class Decision:
 
     def remaining(self, service: OldService) -> tuple[str, ...]:
         """Return the addresses that remain in externalIPs of a Service."""
-        gone = {address for each in self.carriers if each.of is service for address in each.addresses}
-        return tuple(each for each in service.addresses if each not in gone)
+        gone = {address for carrier in self.carriers if carrier.of is service for address in carrier.addresses}
+        return tuple(address for address in service.addresses if address not in gone)
 
 
 def families_of(addresses: tuple[str, ...]) -> Families:
-    return tuple(dict.fromkeys(ipaddress.ip_address(each).version for each in addresses))
+    return tuple(dict.fromkeys(ipaddress.ip_address(address).version for address in addresses))
 
 
 def order(address: str) -> tuple[int, int]:

@@ -67,20 +67,20 @@ def prove(old: Old, pools: str, services: str, wanted: LoadBalancerOptions) -> t
 
 
 def _documents(text: str) -> list[Raw]:
-    return [each for each in parse_yaml_documents(text) if each]
+    return [yaml_document for yaml_document in parse_yaml_documents(text) if yaml_document]
 
 
 def _ranges(documents: Sequence[Raw]) -> Iterator[tuple[str, list[Range]]]:
     """Yield the name and the addresses of each pool, of any kind."""
-    for each in documents:
-        name = each["metadata"]["name"]
-        if each["kind"] == "IPAddressPool":
-            yield name, list(map(Range.read, each["spec"]["addresses"]))
-        elif each["kind"] == "CiliumLoadBalancerIPPool":
-            blocks = [f"{block['start']}-{block['stop']}" for block in each["spec"].get("blocks", ())]
-            yield name, list(map(Range.read, [*blocks, *(cidr["cidr"] for cidr in each["spec"].get("cidrs", ()))]))
-        elif each["kind"] == "ConfigMap":
-            for key, value in each["data"].items():
+    for document in documents:
+        name = document["metadata"]["name"]
+        if document["kind"] == "IPAddressPool":
+            yield name, list(map(Range.read, document["spec"]["addresses"]))
+        elif document["kind"] == "CiliumLoadBalancerIPPool":
+            blocks = [f"{block['start']}-{block['stop']}" for block in document["spec"].get("blocks", ())]
+            yield name, list(map(Range.read, [*blocks, *(cidr["cidr"] for cidr in document["spec"].get("cidrs", ()))]))
+        elif document["kind"] == "ConfigMap":
+            for key, value in document["data"].items():
                 yield key, list(map(Range.read, value.split(",")))
 
 
@@ -154,7 +154,7 @@ def _annotations(service: Raw) -> Raw:
 
 
 def _ports(service: Raw, *, with_protocol: bool) -> set[tuple[str, int]]:
-    return {(each["protocol"] if with_protocol else "", each["port"]) for each in service["spec"]["ports"]}
+    return {(port["protocol"] if with_protocol else "", port["port"]) for port in service["spec"]["ports"]}
 
 
 # --- comparing ----------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def _kept(service: OldService, rendered: Sequence[Raw], wanted: LoadBalancerOpti
 
 def _targets(spec: Raw) -> tuple[Any, ...]:
     """Return what decides where requests to an address go."""
-    ports = [(each["protocol"], each["port"], each.get("targetPort")) for each in spec["ports"]]
+    ports = [(port["protocol"], port["port"], port.get("targetPort")) for port in spec["ports"]]
     return dict(spec.get("selector") or {}), sorted(ports, key=str), spec.get("externalTrafficPolicy", "Cluster")
 
 
@@ -197,8 +197,8 @@ def _lost(service: OldService, kept: ServiceAddresses) -> Iterator[str]:
 
 def table(kept: Sequence[ServiceAddresses]) -> list[str]:
     """Return a line per Service."""
-    width = max((len(each.service) for each in kept), default=0)
-    return [f"  {each.service:<{width}}  {_shown(each)}" for each in kept]
+    width = max((len(addresses.service) for addresses in kept), default=0)
+    return [f"  {addresses.service:<{width}}  {_shown(addresses)}" for addresses in kept]
 
 
 def _shown(kept: ServiceAddresses) -> str:

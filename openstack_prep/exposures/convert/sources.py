@@ -289,7 +289,7 @@ def _families(item: Fields, cluster_ips: list[str]) -> Families:
             item.wrong("spec.ipFamilies", f"{each!r} is not an IP version", "write IPv4 or IPv6")
     if named:
         return tuple(dict.fromkeys(SERVICE_VERSIONS.get(each, 4) for each in named))
-    found = [each for each in cluster_ips if each and each != "None"]
+    found = [cluster_ip for cluster_ip in cluster_ips if cluster_ip and cluster_ip != "None"]
     try:
         return tuple(dict.fromkeys(ipaddress.ip_address(each).version for each in found))
     except ValueError:
@@ -471,7 +471,7 @@ def _sorted(objects: list[Fields], mistakes: list[Mistake]) -> Old:
         elif is_balanced(each):
             others[key] = of_others(each)
     read_pools = [*map(claim_pool, by_kind["IpClaimPool"]), *map(eip, by_kind["Eip"])]
-    pools = [each for each in read_pools if each is not None]
+    pools = [pool for pool in read_pools if pool is not None]
     _distinct(pools, mistakes)
     nodes = {address: name for each in by_kind["Node"] for name, address in _node(each)}
     versions = (each.text("status.nodeInfo.kubeletVersion") for each in by_kind["Node"])
@@ -553,7 +553,7 @@ def wanted(
         announce="bgp" if announce == "bgp" else "l2",
         interfaces=tuple(interfaces),
         my_asn=int(my_asn) if my_asn else None,
-        peers=tuple(BgpPeer(each.partition("=")[0], int(each.partition("=")[2])) for each in peers),
+        peers=tuple(BgpPeer(peer.partition("=")[0], int(peer.partition("=")[2])) for peer in peers),
         class_name=class_name or "",
     )
 
@@ -602,15 +602,15 @@ def _announcement(
 def _values(
     interfaces: Sequence[str], my_asn: str | None, peers: Sequence[str], class_name: str | None
 ) -> Iterator[Mistake]:
-    for each in interfaces:
-        if not re.fullmatch(POOL_WORD, each):
-            yield Mistake(f"--interface {each}", "is not the name of an interface", "write one such as eth0")
+    for interface in interfaces:
+        if not re.fullmatch(POOL_WORD, interface):
+            yield Mistake(f"--interface {interface}", "is not the name of an interface", "write one such as eth0")
     if my_asn and not _is_asn(my_asn):
         yield Mistake(f"--my-asn {my_asn}", "is not an AS number", "write one such as 64512")
-    for each in peers:
-        address, _, asn = each.partition("=")
+    for peer in peers:
+        address, _, asn = peer.partition("=")
         if not is_address(address) or "%" in address or not _is_asn(asn):
-            yield Mistake(f"--peer {each}", "is not ADDRESS=ASN", "write one such as 192.0.2.1=64513")
+            yield Mistake(f"--peer {peer}", "is not ADDRESS=ASN", "write one such as 192.0.2.1=64513")
     if class_name and not re.fullmatch(rf"({HOST}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?", class_name):
         fix = "write one such as metallb.example.com/internal"
         yield Mistake(f"--load-balancer-class {class_name}", "is not the name of a class", fix)

@@ -57,12 +57,12 @@ def announcement_files(
     """
     if settings.bgp is None:
         return {}
-    shown = {each.name: _shown(each, openly, only_ready) for each in settings.bgp.peers if each.password}
+    shown = {peer.name: _shown(peer, openly, only_ready) for peer in settings.bgp.peers if peer.password}
     held = {node: found for node, found in carried(settings, placed).items() if found}
     if settings.bgp.software == "frr-k8s":
         documents = [*_passwords(settings.bgp, shown), *_configurations(settings.bgp, held)]
         return {CONFIGURATIONS: dump(*documents)} if held else {}
-    nodes = {each.name: each for each in settings.nodes}
+    nodes = {node.name: node for node in settings.nodes}
     return {f"frr-{node}.conf": _frr(settings.bgp, nodes[node], found, shown) for node, found in held.items()}
 
 
@@ -74,7 +74,7 @@ def prefixes(held: Sequence[str], version: int) -> list[str]:
 
 def router_id(node: ExternalIPNode) -> str:
     """Return the router ID; an empty text if the node has none."""
-    own = [each for each in node.addresses if ipaddress.ip_address(each).version == 4]
+    own = [address for address in node.addresses if ipaddress.ip_address(address).version == 4]
     return node.router_id or next(iter(own), "")
 
 
@@ -167,7 +167,7 @@ def _configurations(bgp: ExternalIPBGP, held: dict[str, list[str]]) -> Iterator[
         selector = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": nodes}]}
         router = {
             "asn": bgp.my_asn,
-            "neighbors": [_neighbor_of_k8s(each, of_nodes) for each in bgp.peers],
+            "neighbors": [_neighbor_of_k8s(peer, of_nodes) for peer in bgp.peers],
             "prefixes": [each for version in (4, 6) for each in prefixes(of_nodes, version)],
         }
         name = NAME if len(groups) == 1 else f"{NAME}-{nodes[0]}"
@@ -341,7 +341,7 @@ def files(placed: Sequence[PlacedExposure]) -> dict[str, str]:
     rendered: list[list[PlacedExposure]] = []
     patched: list[list[PlacedExposure]] = []
     for found in of_service(placed).values():
-        (rendered if any(each.exposure.target.selector for each in found) else patched).append(found)
+        (rendered if any(exposure.exposure.target.selector for exposure in found) else patched).append(found)
     texts = {}
     if rendered:
         texts[SERVICES] = dump(*map(_manifest, rendered))
@@ -354,20 +354,22 @@ def files(placed: Sequence[PlacedExposure]) -> dict[str, str]:
 def of_service(placed: Iterable[PlacedExposure]) -> Mapping[str, list[PlacedExposure]]:
     """Return the exposures of each Service, by namespace/name."""
     found: dict[str, list[PlacedExposure]] = {}
-    for each in chosen(placed):
-        found.setdefault(each.exposure.target.service or "", []).append(each)
+    for exposure in chosen(placed):
+        found.setdefault(exposure.exposure.target.service or "", []).append(exposure)
     return found
 
 
 def _manifest(placed: Sequence[PlacedExposure]) -> Values:
     target = placed[0].exposure.target
     ports = placed[0].exposure.ports
-    selector = next((each.exposure.target.selector for each in placed if each.exposure.target.selector), None)
+    selector = next(
+        (exposure.exposure.target.selector for exposure in placed if exposure.exposure.target.selector), None
+    )
     held = addresses(placed)
     spec: Values = {
-        "type": "NodePort" if any(each.node_port for each in ports) else "ClusterIP",
+        "type": "NodePort" if any(port.node_port for port in ports) else "ClusterIP",
         "selector": dict(selector or {}),
-        "ports": [_port(each) for each in ports],
+        "ports": [_port(port) for port in ports],
         **_families(held),
         "externalIPs": held,
     }

@@ -99,8 +99,8 @@ def _addresses(settings: ExternalIPs, placed: Sequence[PlacedExposure]) -> Itera
     for one, other, both in overlaps(pools):
         yield Mistake("pools", f"{one} and {other} overlap in {both}", "list each address once")
     own = {address: node.name for node in settings.nodes for address in node.addresses}
-    for each in chosen(placed):
-        where, address = f"exposure {each.exposure.name}: address", each.address or ""
+    for exposure in chosen(placed):
+        where, address = f"exposure {exposure.exposure.name}: address", exposure.address or ""
         if address in own:
             yield Mistake(where, f"{address} is the address of node {own[address]}", "choose a different one")
         if pools and not any(Range.read(address).first in pool for pool in pools):
@@ -118,29 +118,31 @@ def _addresses(settings: ExternalIPs, placed: Sequence[PlacedExposure]) -> Itera
 
 
 def _targets(placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
-    for each in chosen(placed):
-        if each.exposure.target.service is None:
-            what = f"external-ip leads to Services, not to a {str(each.exposure.target).rpartition(' ')[0]}"
-            yield Mistake(f"exposure {each.exposure.name}: target", what, "set service, or choose a different how")
+    for exposure in chosen(placed):
+        if exposure.exposure.target.service is None:
+            what = f"external-ip leads to Services, not to a {str(exposure.exposure.target).rpartition(' ')[0]}"
+            yield Mistake(f"exposure {exposure.exposure.name}: target", what, "set service, or choose a different how")
     for found in of_service(placed).values():
         first, *rest = found
-        for each in rest:
-            if each.exposure.target.service and each.exposure.target.selector != first.exposure.target.selector:
+        for exposure in rest:
+            if exposure.exposure.target.service and exposure.exposure.target.selector != first.exposure.target.selector:
                 what = f"selector differs from that of {first.exposure.name}, which has the same Service"
-                yield Mistake(f"exposure {each.exposure.name}: target.selector", what, "write the same one")
-            if first.exposure.target.selector and each.exposure.ports != first.exposure.ports:
+                yield Mistake(f"exposure {exposure.exposure.name}: target.selector", what, "write the same one")
+            if first.exposure.target.selector and exposure.exposure.ports != first.exposure.ports:
                 what = f"ports differ from those of {first.exposure.name}, and a Service has all ports at all addresses"
-                yield Mistake(f"exposure {each.exposure.name}: ports", what, "write the same ones, or use two Services")
+                yield Mistake(
+                    f"exposure {exposure.exposure.name}: ports", what, "write the same ones, or use two Services"
+                )
 
 
 def _bgp(settings: ExternalIPs, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     bgp = settings.bgp
     if bgp is None:
         return
-    yield from repeated("bgp.peers", [each.name for each in bgp.peers])
+    yield from repeated("bgp.peers", [peer.name for peer in bgp.peers])
     yield from _peers(bgp)
-    versions = {ipaddress.ip_address(each.peer_address).version for each in bgp.peers}
-    needed = {ipaddress.ip_address(each).version for each in addresses(placed)}
+    versions = {ipaddress.ip_address(peer.peer_address).version for peer in bgp.peers}
+    needed = {ipaddress.ip_address(address).version for address in addresses(placed)}
     for version in sorted(needed - versions):
         what = f"no peer has an IPv{version} address, and exposures have IPv{version} addresses"
         yield Mistake("bgp.peers", what, "add one: a session announces the addresses of its own IP version")
@@ -172,8 +174,8 @@ def _peers(bgp: ExternalIPBGP) -> Iterator[Mistake]:
 def _routes(settings: ExternalIPs, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     if not settings.static_routes:
         return
-    for each in hops(settings, placed):
-        if not each.next_hops:
-            version = ipaddress.ip_address(each.address).version
-            what = f"no node that carries {each.address} has an IPv{version} address, which its route needs"
+    for hop in hops(settings, placed):
+        if not hop.next_hops:
+            version = ipaddress.ip_address(hop.address).version
+            what = f"no node that carries {hop.address} has an IPv{version} address, which its route needs"
             yield Mistake("nodes", what, f"add an IPv{version} address to addresses")

@@ -111,7 +111,7 @@ class ExternalIPs(Strict):
     @property
     def contains_secrets(self) -> bool:
         """Whether the files contain passwords, so that they must have mode 0600."""
-        return self.bgp is not None and any(each.password for each in self.bgp.peers)
+        return self.bgp is not None and any(peer.password for peer in self.bgp.peers)
 
 
 # --- carrier ----------------------------------------------------------------------------------
@@ -132,12 +132,12 @@ class Hop:
 
 def chosen(placed: Iterable[PlacedExposure]) -> list[PlacedExposure]:
     """Return the exposures that use externalIPs and have an address."""
-    return [each for each in placed if each.exposure.how == "external-ip" and each.address]
+    return [exposure for exposure in placed if exposure.exposure.how == "external-ip" and exposure.address]
 
 
 def addresses(placed: Iterable[PlacedExposure]) -> list[str]:
     """Return their addresses, each once, IPv4 first."""
-    found = {ipaddress.ip_address(each.address or "") for each in chosen(placed)}
+    found = {ipaddress.ip_address(exposure.address or "") for exposure in chosen(placed)}
     return [str(each) for each in sorted(found, key=lambda one: (one.version, int(one)))]
 
 

@@ -96,19 +96,19 @@ class PathReport:
     @property
     def ok(self) -> bool:
         """Whether there are no errors; hops whose status is unknown may still be wrong."""
-        return not any(errors(each.chain.links) for each in self.paths)
+        return not any(errors(path.chain.links) for path in self.paths)
 
     def data(self) -> Values:
         """Return it as plain data."""
-        return {"ok": self.ok, "exposures": [each.data() for each in self.paths]}
+        return {"ok": self.ok, "exposures": [path.data() for path in self.paths]}
 
     def __str__(self) -> str:
-        links = [link for each in self.paths for link in each.chain.links]
+        links = [link for path in self.paths for link in path.chain.links]
         wrong = [
-            each for each in self.paths if any(link.status is not DiagnosticStatus.OK for link in each.chain.links)
+            path for path in self.paths if any(link.status is not DiagnosticStatus.OK for link in path.chain.links)
         ]
-        trees = [line for each in wrong for line in ("", *tree(each.chain))]
-        rows = [HEADER, *(each.row() for each in self.paths)]
+        trees = [line for path in wrong for line in ("", *tree(path.chain))]
+        rows = [HEADER, *(path.row() for path in self.paths)]
         return "\n".join([*columns(rows), *trees, "", f"{self.spec}: {summary(links)}"])
 
 
@@ -130,11 +130,11 @@ def examination_look(
     resolver; ``running`` is what was read of one of the clusters. Raises SpecError if the spec has no exposed cluster,
     or not the one that runs, and CloudError.
     """
-    clusters = [each for each in resources if isinstance(each, ExposedCluster)]
+    clusters = [resource for resource in resources if isinstance(resource, ExposedCluster)]
     if not clusters:
         raise SpecError([Mistake(path, "the spec has no exposed_clusters", "declare exposed_clusters and exposures")])
     runs = _running_one(clusters, running, path) if running else None
-    placed = {each.key: _placed(run, each) for each in clusters}
+    placed = {cluster.key: _placed(run, cluster) for cluster in clusters}
     names = {name_to_resolve(one, name) for each in placed.values() for one in each for name in one.exposure.names}
     answers = resolve(names, hosts=hosts) if names else {}
     seen = _recordsets(
@@ -148,7 +148,9 @@ def examination_look(
                 _view(run, cluster, path, answers, _paired(run, cluster, resources)),
                 recordsets=seen,
                 placed=placed[cluster.key],
-                unclaimed=frozenset(each.name for each in cluster.related.exposures if run.look(each) is None),
+                unclaimed=frozenset(
+                    exposure.name for exposure in cluster.related.exposures if run.look(exposure) is None
+                ),
                 running=running if cluster is runs else None,
             ),
         )
@@ -159,16 +161,19 @@ def examination_look(
 
 def _running_one(clusters: Sequence[ExposedCluster], running: Running, path: str) -> ExposedCluster:
     """Return the cluster of the spec that was read; raises SpecError if the name does not tell which one."""
-    named = [each for each in clusters if running.cluster in (None, each.name)]
+    named = [cluster for cluster in clusters if running.cluster in (None, cluster.name)]
     if len(named) == 1:
         return named[0]
-    names = ", ".join(each.name for each in clusters)
+    names = ", ".join(cluster.name for cluster in clusters)
     what = f"the spec has several exposed_clusters ({names})" if named else f"the spec has no cluster {running.cluster}"
     raise SpecError([Mistake(path, what, f"name the one of --kubeconfig with --cluster: {names}")])
 
 
 def _placed(run: CloudRun, cluster: ExposedCluster) -> list[PlacedExposure]:
-    return [each.placed(run.look(each), cluster.public_address(run, each)) for each in cluster.related.exposures]
+    return [
+        exposure.placed(run.look(exposure), cluster.public_address(run, exposure))
+        for exposure in cluster.related.exposures
+    ]
 
 
 def _path(placed: PlacedExposure, view: View) -> ExposurePath:
@@ -180,8 +185,8 @@ def _path(placed: PlacedExposure, view: View) -> ExposurePath:
 
 def _paired(run: CloudRun, cluster: ExposedCluster, resources: Sequence[Resource]) -> list[str]:
     """Return the exposures of a cluster's virtual machines for which the spec declares address pairs itself."""
-    pairs = cluster.of_project(each for each in resources if isinstance(each, MachinePairs))
-    return [name for each in pairs if each.cluster == cluster.name for name in each.declared(run)]
+    pairs = cluster.of_project(resource for resource in resources if isinstance(resource, MachinePairs))
+    return [name for pair in pairs if pair.cluster == cluster.name for name in pair.declared(run)]
 
 
 def _view(
@@ -192,7 +197,7 @@ def _view(
     ports, floating_ips = _of_project(run, cluster, PortRecord), _of_project(run, cluster, FloatingIPRecord)
     nodes = _nodes(run, cluster, ports)
     groups = {group for node in nodes or () for group in node.security_groups}
-    routers = {each.router_id for each in floating_ips if each.router_id}
+    routers = {floating_ip.router_id for floating_ip in floating_ips if floating_ip.router_id}
     return View(
         spec=path,
         cluster=cluster,
@@ -208,8 +213,8 @@ def _view(
 
 def _recordsets(run: CloudRun, resources: Sequence[Resource], names: Collection[str]) -> list[VisibleRecordset]:
     """Return the recordsets of the spec with some names."""
-    declared = [each for each in resources if isinstance(each, Recordset) and each.name in names]
-    found = [(each, run.look(each)) for each in declared]
+    declared = [resource for resource in resources if isinstance(resource, Recordset) and resource.name in names]
+    found = [(recordset, run.look(recordset)) for recordset in declared]
     return [VisibleRecordset(each, one.record_as(RecordsetRecord) if one else None) for each, one in found]
 
 
@@ -228,8 +233,8 @@ def _nodes(run: CloudRun, cluster: ExposedCluster, ports: Sequence[PortRecord]) 
     if cluster.nodes is None:
         return None
     pairs: AddressPairs = cluster.sibling(AddressPairs, cluster.name, **cluster.nodes.choice)
-    chosen = {each.id for each in pairs.chosen(run) or ()}
-    return [each for each in ports if each.id in chosen]
+    chosen = {port.id for port in pairs.chosen(run) or ()}
+    return [port for port in ports if port.id in chosen]
 
 
 def trunks(neutron: Service) -> Sequence[TrunkRecord] | None:
@@ -248,15 +253,15 @@ def _around(
     if settings is None or not nodes:
         return None
     neutron = run.admin.network
-    wanted = [each.openstack_network for each in settings.networks if each.openstack_network]
+    wanted = [network.openstack_network for network in settings.networks if network.openstack_network]
     by: list[Values] = [{field: wanted} for field in ("name", "id")] if wanted else []
     networks = {each.id: each for query in by for each in list_records(neutron, NetworkRecord, **query)}
     here: Values = {"network_id": sorted(networks)}
-    tagged = any(each.vlan for each in settings.networks) or any(each.vlan for each in settings.bridges)
+    tagged = any(network.vlan for network in settings.networks) or any(bridge.vlan for bridge in settings.bridges)
     return VisibleNodes(
         cloud=run.admin.name,
         declared=paired,
-        servers={each.device_id: each.name or each.device_id for each in nodes if each.device_id},
+        servers={node.device_id: node.name or node.device_id for node in nodes if node.device_id},
         networks=list(networks.values()),
         subnets=list_records(neutron, SubnetRecord, **here) if networks else [],
         ports=[*nodes, *(list_records(neutron, PortRecord, **here) if networks else ())],

@@ -52,9 +52,9 @@ def recordset_hops(placed: PlacedExposure, seen: Sequence[VisibleRecordset], app
     """
     kind = "AAAA" if placed.outside and ipaddress.ip_address(placed.outside).version == 6 else "A"
     for name in placed.exposure.names:
-        for each in seen:
-            if each.declared.name == name and each.declared.type == kind:
-                yield _judged(placed, each.declared, each.record, apply)
+        for recordset in seen:
+            if recordset.declared.name == name and recordset.declared.type == kind:
+                yield _judged(placed, recordset.declared, recordset.record, apply)
 
 
 def _judged(placed: PlacedExposure, declared: Recordset, record: RecordsetRecord | None, apply: str) -> Diagnostic:
@@ -164,7 +164,9 @@ def name_to_resolve(placed: PlacedExposure, name: str) -> str:
 
 def _record_of(placed: PlacedExposure, view: View) -> FloatingIPRecord | None:
     """Return the floating IP of an exposure."""
-    return next((each for each in view.floating_ips if each.address == placed.public_address), None)
+    return next(
+        (floating_ip for floating_ip in view.floating_ips if floating_ip.address == placed.public_address), None
+    )
 
 
 def _router(placed: PlacedExposure, view: View) -> Iterator[Diagnostic]:
@@ -184,7 +186,7 @@ def _floating_ip(placed: PlacedExposure, view: View) -> Diagnostic:
         what = f"{exposure.floating_ip} does not exist yet"
         return Diagnostic(code="floating-ip.missing", where=FLOATING_IP, what=what, fix=view.apply)
     internal = placed.address
-    if internal and all(found.forwards(each.protocol, each.port, internal) for each in exposure.ports):
+    if internal and all(found.forwards(port.protocol, port.port, internal) for port in exposure.ports):
         return ok(FLOATING_IP, f"{address} forwards {', '.join(map(str, exposure.ports))} to {internal}")
     if not found.port_id:
         what = f"{address} is attached to no port"
@@ -272,13 +274,16 @@ def _groups(
         return
     version = ipaddress.ip_address(address).version if address else 4
     traffic = Traffic(direction="ingress", version=version, protocol=port.protocol, number=number)
-    networks = [ipaddress.ip_network(each) for each in exposure.allowed_cidrs]
-    wanted = [each for each in networks if each.version == version]
+    networks = [ipaddress.ip_network(allowed_cidr) for allowed_cidr in exposure.allowed_cidrs]
+    wanted = [network for network in networks if network.version == version]
     shown = f"{number}/{port.protocol}"
     blocked: list[PortRecord] = []
     unread: list[PortRecord] = []
     for node in secured:
-        found = answered([view.groups[each] for each in node.security_groups if each in view.groups], traffic)
+        found = answered(
+            [view.groups[security_group] for security_group in node.security_groups if security_group in view.groups],
+            traffic,
+        )
         if found.everywhere or (wanted and all(map(found.includes, wanted))):
             continue
         (blocked if set(node.security_groups) <= view.groups.keys() else unread).append(node)
@@ -342,7 +347,7 @@ def cluster_hops(
     ``all_placed`` are all exposures of the cluster, ``directory`` is the folder of its files.
     """
     if name := service_of(placed):
-        same = [each for each in all_placed if _shares_service(each, placed)]
+        same = [exposure for exposure in all_placed if _shares_service(exposure, placed)]
         yield _ServiceHop(placed=placed, name=name, running=running, same=same, directory=directory).judge()
 
 
@@ -400,11 +405,11 @@ class _ServiceHop:
     def _ports(self, found: ServiceRecord) -> Diagnostic | None:
         """Return what is wrong with the ports; node ports matter only if requests go to the nodes."""
         exposure = self.placed.exposure
-        lacking = [str(each) for each in exposure.ports if each.key not in found.ports]
+        lacking = [str(port) for port in exposure.ports if port.key not in found.ports]
         if self._how == "node-port":
-            given = (each for each in exposure.ports if each.node_port and each.key in found.ports)
-            differing = (each for each in given if found.ports[each.key] != each.node_port)
-            lacking += [f"node port {each.node_port} for {each}" for each in differing]
+            given = (port for port in exposure.ports if port.node_port and port.key in found.ports)
+            differing = (port for port in given if found.ports[port.key] != port.node_port)
+            lacking += [f"node port {port.node_port} for {port}" for port in differing]
         if not lacking:
             return None
         what = f"{self.name} has {self._shown_ports(found) or 'no ports'}, but not {', '.join(lacking)}"

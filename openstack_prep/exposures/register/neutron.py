@@ -162,7 +162,7 @@ class NeutronRegister:
         before = {claim.exposure for port in self._own(self._read()) if (claim := claim_of(port))}
         outcomes = self.claim_each(requests, foreign_macs)
         claims = {name: each for name, each in outcomes.items() if isinstance(each, Claim)}
-        for error in (each for each in outcomes.values() if isinstance(each, PrepError)):
+        for error in (outcome for outcome in outcomes.values() if isinstance(outcome, PrepError)):
             self.release([name for name in claims if name not in before])
             raise error
         return claims
@@ -177,7 +177,7 @@ class NeutronRegister:
         try:
             self._again(partial(self._go_on, in_order(requests), foreign_macs, outcomes))
         except CloudError as error:
-            return {each.name: error for each in requests} | outcomes
+            return {request.name: error for request in requests} | outcomes
         return outcomes
 
     def _go_on(
@@ -187,7 +187,7 @@ class NeutronRegister:
         listed = self._read()
         choice = Choice(self.pool, self._own(listed), listed, self._seed, foreign_macs)
         writes: dict[str, Sequence[tuple[PortRecord, PortClaim | None]]] = {}
-        for each in (each for each in requests if each.name not in outcomes):
+        for each in (request for request in requests if request.name not in outcomes):
             try:
                 decided = choice.decide(each)
             except ClaimRefused as error:
@@ -201,7 +201,7 @@ class NeutronRegister:
         outcomes |= {name: error for name, error in errors.items() if not _has_moved(error)}
         for conflict in filter(_has_moved, errors.values()):
             raise conflict
-        return True if len(outcomes) == len({each.name for each in requests}) else None
+        return True if len(outcomes) == len({request.name for request in requests}) else None
 
     def release(self, names: Sequence[str]) -> None:
         """Release claims as the run has read them; if the ports differ by now, they are read again."""

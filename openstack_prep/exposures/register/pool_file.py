@@ -233,7 +233,7 @@ def _mistakes(document: Document, errors: Iterable[Raw]) -> Iterator[Mistake]:
 
 
 def _data(pool: PoolContent) -> Values:
-    settings = {each.name: getattr(pool.settings, each.name) for each in fields(pool.settings)}
+    settings = {field.name: getattr(pool.settings, field.name) for field in fields(pool.settings)}
     network = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     users = {key: {"project": project} if project else {} for key, project in sorted(pool.users.items())}
     claims = {
@@ -373,7 +373,7 @@ class PoolFileRegister:
             return Mistake(where, what, fix)
         others = sorted(pool.users.keys() - {self.spec})
         if pool.settings != self.settings and others:
-            names = [each for each in vars(self.settings) if self._differs(pool, each)]
+            names = [var for var in vars(self.settings) if self._differs(pool, var)]
             what = f"is shared with spec {', '.join(others)} and has other {', '.join(names)}"
             return Mistake(where, what, "declare the same in all specs, or change the file by hand first")
         wrong = [f"{key}: {what}" for key, what, _ in replace(pool, settings=self.settings).mistakes()]
@@ -414,7 +414,7 @@ class PoolFileRegister:
         """Claim for all names in one write; see ``Register``. Raises SpecError if the file is damaged, PrepError."""
         pool = self._change(lambda pool: self._used(pool).claim(self.spec, requests, foreign_macs))
         claims = pool.of_spec(self.spec)
-        return {each.name: claims[each.name] for each in requests}
+        return {request.name: claims[request.name] for request in requests}
 
     def claim_each(self, requests: Sequence[ClaimRequest], foreign_macs: Collection[str] = ()) -> Outcomes:
         """Claim for each name, all in one write. Raises SpecError if the file is damaged, PrepError."""
@@ -426,7 +426,7 @@ class PoolFileRegister:
             return pool
 
         claims = self._change(change).of_spec(self.spec)
-        return {each.name: refused.get(each.name) or claims[each.name] for each in requests}
+        return {request.name: refused.get(request.name) or claims[request.name] for request in requests}
 
     def release(self, names: Sequence[str]) -> None:
         if self._text():

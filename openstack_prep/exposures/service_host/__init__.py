@@ -57,7 +57,7 @@ def files(
     that did not change keep their serials, so that ``today`` matters for changed ones alone.
     """
     found = list(machines(settings, macs))
-    address = next(each.address for each in placed if each.address)
+    address = next(exposure.address for exposure in placed if exposure.address)
     texts = {
         bridge.SCRIPT: bridge.bridge_script(settings.external),
         "haproxy.cfg": haproxy.config(settings, placed, found),
@@ -65,7 +65,7 @@ def files(
         kubeinit.INVENTORY: kubeinit.inventory(settings, found),
     }
     if settings.kubeinit:
-        mac = next((each.mac for each in placed if each.mac), None)
+        mac = next((exposure.mac for exposure in placed if exposure.mac), None)
         texts[kubeinit.VARIABLES] = kubeinit.variables(settings, address, mac)
         texts[kubeinit.COMMAND] = kubeinit.script(settings, settings.kubeinit)
     return texts

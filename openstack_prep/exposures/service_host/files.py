@@ -88,18 +88,18 @@ class Listener:
 
 def config(settings: ServiceHost, placed: Sequence[PlacedExposure], found: Sequence[ClusterMachine]) -> str:
     """Return the configuration; it never offers machine-config outside, which holds secrets of the nodes."""
-    sections = ("\n".join(_section(each, found)) for each in listeners(settings, placed))
+    sections = ("\n".join(_section(listener, found)) for listener in listeners(settings, placed))
     return "\n".join([DEFAULTS, *(f"{section}\n" for section in sections)])
 
 
 def listeners(settings: ServiceHost, placed: Sequence[PlacedExposure]) -> Iterator[Listener]:
     """Yield what HAProxy serves: the exposures' ports; for clients inside, also API, machine-config and ingress."""
     ends: dict[tuple[int, int], list[str]] = {(port, port): [settings.address] for port in INSIDE}
-    for each in placed:
-        for port in each.exposure.ports:
+    for exposure in placed:
+        for port in exposure.exposure.ports:
             inner = port.node_port or port.inner
-            if each.address and port.port != DNS and MACHINE_CONFIG not in (port.port, inner):
-                ends.setdefault((port.port, inner), [settings.address]).append(each.address)
+            if exposure.address and port.port != DNS and MACHINE_CONFIG not in (port.port, inner):
+                ends.setdefault((port.port, inner), [settings.address]).append(exposure.address)
     for (outer, inner), addresses in ends.items():
         yield _listener(settings, tuple(dict.fromkeys(addresses)), outer, inner)
 
@@ -184,7 +184,7 @@ def _inside(
 
 def _outside(settings: ServiceHost, placed: Sequence[PlacedExposure]) -> str:
     """Return the zone for clients outside."""
-    first = next(each.outside for each in placed if each.outside)
+    first = next(exposure.outside for exposure in placed if exposure.outside)
     records = dict.fromkeys([(SERVER, first), *_exposed(settings, placed)])
     return zone_text(
         settings.domain,
@@ -195,19 +195,19 @@ def _outside(settings: ServiceHost, placed: Sequence[PlacedExposure]) -> str:
 
 def _exposed(settings: ServiceHost, placed: Sequence[PlacedExposure]) -> Iterator[tuple[str, str]]:
     """Yield names below the domain and their addresses outside: by the exposures' ports, then those they declare."""
-    for each in placed:
-        if not each.outside:
+    for exposure in placed:
+        if not exposure.outside:
             continue
-        ports = {port.port for port in each.exposure.ports}
+        ports = {port.port for port in exposure.exposure.ports}
         if API in ports:
-            yield "api", each.outside
+            yield "api", exposure.outside
         if ports & {HTTP, HTTPS}:
-            yield "*.apps", each.outside
-        for name in each.exposure.names:
+            yield "*.apps", exposure.outside
+        for name in exposure.exposure.names:
             if name == settings.domain:
-                yield "@", each.outside
+                yield "@", exposure.outside
             elif name.endswith(f".{settings.domain}"):
-                yield name.removesuffix(f".{settings.domain}"), each.outside
+                yield name.removesuffix(f".{settings.domain}"), exposure.outside
 
 
 # --- named.conf ---------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def clients_inside(settings: ServiceHost) -> list[str]:
 def _conf(
     settings: ServiceHost, placed: Sequence[PlacedExposure], inside: Mapping[str, str], outside: Mapping[str, str]
 ) -> str:
-    own = dict.fromkeys(["127.0.0.1", settings.address, *(each.address for each in placed if each.address)])
+    own = dict.fromkeys(["127.0.0.1", settings.address, *(exposure.address for exposure in placed if exposure.address)])
     listen = {version: [each for each in own if (":" in each) == (version == 6)] for version in (4, 6)}
     forwarders = [f"    forwarders {_list(settings.forwarders)};", "    forward only;"] if settings.forwarders else []
     return "\n".join(
@@ -263,7 +263,7 @@ def _zones(zones: Mapping[str, str]) -> Iterator[str]:
 
 
 def _list(entries: Sequence[str]) -> str:
-    return f"{{ {' '.join(f'{each};' for each in entries)} }}"
+    return f"{{ {' '.join(f'{entry};' for entry in entries)} }}"
 
 
 # --- bridge -----------------------------------------------------------------------------------
@@ -322,7 +322,7 @@ def _groups(settings: ServiceHost, found: list[ClusterMachine]) -> Iterator[str]
     yield f"# Groups for hosts/{settings.distribution}/inventory; they replace those with the same names."
     for role in ROLES:
         yield f"[{settings.distribution}_{role}_nodes]"
-        yield from (_host(settings, each) for each in found if each.role == role)
+        yield from (_host(settings, machine) for machine in found if machine.role == role)
         yield ""
 
 

@@ -28,8 +28,8 @@ def mistakes(
     yield from _views(settings)
     yield from _external(settings, placed)
     yield from _ports(placed)
-    for each in placed:
-        yield from _exposure(settings, each, {machine.name for machine in found})
+    for exposure in placed:
+        yield from _exposure(settings, exposure, {machine.name for machine in found})
 
 
 def warnings(settings: ServiceHost) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _macs(
                 yield Mistake(
                     _of(machine, "mac"), f"{machine.mac} is a multicast address", "use one that begins with 52:54:00"
                 )
-    for mac in {each.mac for each in placed if each.mac}:
+    for mac in {exposure.mac for exposure in placed if exposure.mac}:
         owners.setdefault(mac, []).append(f"the interface {settings.external.device}")
     for mac, names in owners.items():
         if len(names) > 1:
@@ -119,7 +119,7 @@ def _external(settings: ServiceHost, placed: Sequence[PlacedExposure]) -> Iterat
     external, inner = settings.external, ipaddress.ip_network(settings.network)
     if external.bridge == external.nic:
         yield Mistake("external.bridge", f"{external.bridge} is also the name of nic", "choose another name")
-    addresses = list(dict.fromkeys(each.address for each in placed if each.address))
+    addresses = list(dict.fromkeys(exposure.address for exposure in placed if exposure.address))
     for address in addresses:
         yield from _in_network(settings, address)
         if ipaddress.ip_address(address) in inner:
@@ -153,12 +153,12 @@ def _in_network(settings: ServiceHost, address: str) -> Iterator[Mistake]:
 def _ports(placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     """Yield ports that lead to different ones of the machines: clients inside reach all at one address."""
     targets = {port: port for port in INSIDE}
-    for each in placed:
-        for index, port in enumerate(each.exposure.ports):
+    for exposure in placed:
+        for index, port in enumerate(exposure.exposure.ports):
             inner = port.node_port or port.inner
             if targets.setdefault(port.port, inner) != inner and port.port != DNS:
                 what = f"port {port.port} leads to {inner} outside, and to {targets[port.port]} for clients inside"
-                yield Mistake(f"exposures.{each.exposure.name}.ports[{index}]", what, "choose another port")
+                yield Mistake(f"exposures.{exposure.exposure.name}.ports[{index}]", what, "choose another port")
 
 
 def _exposure(settings: ServiceHost, placed: PlacedExposure, taken: set[str]) -> Iterator[Mistake]:

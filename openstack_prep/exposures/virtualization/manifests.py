@@ -85,7 +85,9 @@ def served(placed: Sequence[PlacedExposure]) -> list[PlacedExposure]:
 
 
 def _of_ways(placed: Sequence[PlacedExposure], ways: Sequence[Way]) -> list[PlacedExposure]:
-    mine = (each for each in placed if each.exposure.target.virtual_machine and each.exposure.how in ways)
+    mine = (
+        exposure for exposure in placed if exposure.exposure.target.virtual_machine and exposure.exposure.how in ways
+    )
     return sorted(mine, key=lambda each: each.exposure.name)
 
 
@@ -94,7 +96,7 @@ def networks_of(settings: Virtualization, placed: PlacedExposure) -> list[Outsid
     if placed.address is None:
         return []
     address = ipaddress.ip_address(placed.address)
-    return [each for each in settings.networks if address in ipaddress.ip_network(each.cidr)]
+    return [network for network in settings.networks if address in ipaddress.ip_network(network.cidr)]
 
 
 def is_host(address: Address, network: Block) -> bool:
@@ -104,12 +106,14 @@ def is_host(address: Address, network: Block) -> bool:
 
 def attachments(settings: Virtualization, placed: Sequence[PlacedExposure]) -> list[Attachment]:
     """Return the interfaces of virtual machines in networks outside, in the order of the exposures' names."""
-    return [Attachment(each, network) for each in bridged(placed) for network in networks_of(settings, each)[:1]]
+    return [
+        Attachment(exposure, network) for exposure in bridged(placed) for network in networks_of(settings, exposure)[:1]
+    ]
 
 
 def namespaces_of(network: OutsideNetwork, attached: Sequence[Attachment]) -> list[str]:
     """Return the namespaces that get a network, sorted."""
-    needed = {each.namespace for each in attached if each.network == network}
+    needed = {attachment.namespace for attachment in attached if attachment.network == network}
     return sorted(set(network.namespaces) or needed)
 
 
@@ -117,9 +121,9 @@ def by_machine(
     settings: Virtualization, attached: Sequence[Attachment]
 ) -> Iterator[tuple[RenderedMachine, tuple[Attachment, ...]]]:
     """Yield each virtual machine to render with its interfaces outside, in the order of the machines' names."""
-    whole = {each.name for each in settings.machines if each.whole}
-    for name in sorted(whole | {each.machine for each in attached}):
-        yield settings.machine(name), tuple(each for each in attached if each.machine == name)
+    whole = {machine.name for machine in settings.machines if machine.whole}
+    for name in sorted(whole | {attachment.machine for attachment in attached}):
+        yield settings.machine(name), tuple(attachment for attachment in attached if attachment.machine == name)
 
 
 # --- cloud init -------------------------------------------------------------------------------
@@ -152,14 +156,18 @@ def _pod_interface(settings: Virtualization, machine: RenderedMachine, attached:
     found: Values = {"dhcp4": True}
     if leaves_outside(machine, attached):
         found["dhcp4-overrides"] = {"route-metric": LAST}
-        routes = [{"to": each, "via": POD_GATEWAY} for each in settings.cluster_networks if ":" not in each]
+        routes = [
+            {"to": cluster_network, "via": POD_GATEWAY}
+            for cluster_network in settings.cluster_networks
+            if ":" not in cluster_network
+        ]
         found |= {"routes": routes} if routes else {}
     return found
 
 
 def leaves_outside(machine: RenderedMachine, attached: Sequence[Attachment]) -> bool:
     """Whether the default route of IPv4 leads outside."""
-    return machine.default_route == "outside" and any(_is_gateway(each, 4) for each in attached)
+    return machine.default_route == "outside" and any(_is_gateway(attachment, 4) for attachment in attached)
 
 
 def _is_gateway(attached: Attachment, version: int) -> bool:
@@ -200,9 +208,9 @@ def append_patch(attached: Sequence[Attachment]) -> list[Values]:
     """
     interfaces, networks = f"{TEMPLATE}/domain/devices/interfaces/-", f"{TEMPLATE}/networks/-"
     patch: list[Values] = []
-    for each in attached:
-        patch.append({"op": "add", "path": interfaces, "value": _interface(each)})
-        patch.append({"op": "add", "path": networks, "value": _network(each)})
+    for attachment in attached:
+        patch.append({"op": "add", "path": interfaces, "value": _interface(attachment)})
+        patch.append({"op": "add", "path": networks, "value": _network(attachment)})
     return patch
 
 
@@ -354,9 +362,9 @@ def physical_network(network: OutsideNetwork) -> str:
 
 def _mappings(networks: Sequence[OutsideNetwork], bridge: NodeBridge) -> list[Values]:
     """Return the mappings to a bridge; networks of several VLANs share one."""
-    mine = [each for each in networks if each.type in OVN_TYPES and each.bridge == bridge.name]
+    mine = [network for network in networks if network.type in OVN_TYPES and network.bridge == bridge.name]
     names = dict.fromkeys(map(physical_network, mine))
-    return [{"localnet": each, "bridge": bridge.name, "state": "present"} for each in names]
+    return [{"localnet": name, "bridge": bridge.name, "state": "present"} for name in names]
 
 
 # --- network ----------------------------------------------------------------------------------
@@ -377,7 +385,7 @@ def networks(settings: Virtualization, attached: Sequence[Attachment]) -> list[V
         if network.type == "localnet":
             found.append(_cluster_network(network, namespaces))
         else:
-            found += [_definition(settings, network, each) for each in namespaces]
+            found += [_definition(settings, network, namespace) for namespace in namespaces]
     return found
 
 
@@ -505,7 +513,7 @@ def files(
     attached = attachments(settings, placed)
     machines = [*by_machine(settings, attached)]
     whole = [whole_machine(settings, each, each.whole, theirs) for each, theirs in machines if each.whole]
-    services = [service(settings, each, annotations) for each in served(placed)]
+    services = [service(settings, exposure, annotations) for exposure in served(placed)]
     documents = {
         POLICIES: policies(settings),
         NETWORKS: networks(settings, attached),

@@ -64,14 +64,14 @@ class VisibleNodes:
 
     def on(self, network: NetworkRecord) -> list[PortRecord]:
         """Return the visible ports on a network."""
-        return [each for each in self.ports if each.network_id == network.id]
+        return [port for port in self.ports if port.network_id == network.id]
 
     def node_ports(self, network: NetworkRecord, vlan: int | None) -> dict[str, PortRecord]:
         """Return by server the port that its frames of a network pass: its own, or with a VLAN that of its trunk."""
         if vlan is None:
-            return {each.device_id: each for each in self.on(network) if each.device_id in self.servers}
-        owners = {each.id: each.device_id for each in self.ports if each.device_id in self.servers}
-        here = {each.id: each for each in self.on(network)}
+            return {port.device_id: port for port in self.on(network) if port.device_id in self.servers}
+        owners = {port.id: port.device_id for port in self.ports if port.device_id in self.servers}
+        here = {port.id: port for port in self.on(network)}
         return {
             owners[trunk.port_id]: here[sub.port_id]
             for trunk in self.trunks or ()
@@ -128,15 +128,15 @@ class Path:
 
 def diagnose(settings: Virtualization, placed: Sequence[PlacedExposure], visible: VisibleNodes) -> Iterator[Diagnostic]:
     """Yield what keeps frames of virtual machines from passing OpenStack, with fixes; nothing if all is well."""
-    for each in attachments(settings, placed):
-        name = each.network.openstack_network
+    for attachment in attachments(settings, placed):
+        name = attachment.network.openstack_network
         network = visible.network(name) if name else None
         if network is None:
-            yield _unknown_network(each)
+            yield _unknown_network(attachment)
             continue
-        bridge = settings.bridge(each.network.bridge)
-        vlan = each.network.vlan or (bridge.vlan if bridge else None)
-        path = Path(each, visible, network, vlan, visible.node_ports(network, vlan))
+        bridge = settings.bridge(attachment.network.bridge)
+        vlan = attachment.network.vlan or (bridge.vlan if bridge else None)
+        path = Path(attachment, visible, network, vlan, visible.node_ports(network, vlan))
         for check in CHECKS:
             yield from check(path)
 
@@ -154,9 +154,9 @@ def _unknown_network(attached: Attachment) -> Diagnostic:
 
 
 def _in_subnet(path: Path) -> Iterator[Diagnostic]:
-    cidrs = [each.cidr for each in path.visible.subnets if each.network_id == path.network.id]
+    cidrs = [subnet.cidr for subnet in path.visible.subnets if subnet.network_id == path.network.id]
     address = ipaddress.ip_address(path.address)
-    if cidrs and not any(address in ipaddress.ip_network(each) for each in cidrs):
+    if cidrs and not any(address in ipaddress.ip_network(cidr) for cidr in cidrs):
         yield documented(
             code="bridge.outside-subnet",
             where=path.name,
@@ -213,7 +213,7 @@ def _add_subports(path: Path, missing: Mapping[str, str]) -> str:
     commands, without = [], []
     for name in sorted(missing):
         parents = {each.id for each in path.visible.ports if each.device_id == missing[name]}
-        trunks = [each.id for each in path.visible.trunks or () if each.port_id in parents]
+        trunks = [trunk.id for trunk in path.visible.trunks or () if trunk.port_id in parents]
         if not trunks:
             without.append(name)
             continue
@@ -230,11 +230,11 @@ def _add_subports(path: Path, missing: Mapping[str, str]) -> str:
 
 
 def _with_pairs(path: Path) -> Iterator[Diagnostic]:
-    missing = [each for each in path.wanting if not path.has_pair(each)]
+    missing = [port for port in path.wanting if not path.has_pair(port)]
     if not missing:
         return
-    others = [each for each in missing if path.has_other_pair(each)]
-    names = ", ".join(sorted(each.name or each.id for each in missing))
+    others = [port for port in missing if path.has_other_pair(port)]
+    names = ", ".join(sorted(port.name or port.id for port in missing))
     what = f"no pair of {path.address} with {path.mac} on {names}"
     if others:
         what += f"; pairs with another MAC address allow nothing that the virtual machine sends ({len(others)} ports)"
@@ -251,7 +251,7 @@ def _by_ovn(path: Path) -> Iterator[Diagnostic]:
     ovn = runs_ovn(path.visible.on(path.network))
     if ovn is False or len(path.wanting) < 2:
         return
-    ids = " ".join(sorted(each.id for each in path.wanting))
+    ids = " ".join(sorted(port.id for port in path.wanting))
     off = path.visible.openstack("port", "set", "--no-security-group", "--no-allowed-address")
     yield Diagnostic(
         code="bridge.ovn-one-port",

@@ -148,7 +148,7 @@ def _of_ovs(settings: Virtualization, bridge: NodeBridge) -> Findings:
     if bridge.interface is None:
         if bridge.stp:
             yield "stp", "does not apply to a bridge that exists", "remove it"
-        if not any(each.type in OVN_TYPES and each.bridge == bridge.name for each in settings.networks):
+        if not any(network.type in OVN_TYPES and network.bridge == bridge.name for network in settings.networks):
             what = "has no interface, and no network of type localnet or ovn-overlay refers to it"
             yield "name", f"{bridge.name} {what}", "set interface, or refer to it in the bridge of a network"
 
@@ -231,7 +231,7 @@ def machine_mistakes(settings: Virtualization, placed: Sequence[PlacedExposure])
     yield from repeated("machines", [each.name for each in settings.machines])
     attached = attachments(settings, placed)
     for index, machine in enumerate(settings.machines):
-        inside = (settings, placed, [each for each in attached if each.machine == machine.name])
+        inside = (settings, placed, [attachment for attachment in attached if attachment.machine == machine.name])
         for rule in MACHINE_RULES:
             for field, what, fix in rule(machine, inside):
                 yield Mistake(f"machines[{index}].{field}", what, fix)
@@ -240,7 +240,7 @@ def machine_mistakes(settings: Virtualization, placed: Sequence[PlacedExposure])
 
 def _exposed(machine: RenderedMachine, inside: Inside) -> Findings:
     _, placed, _ = inside
-    names = {each.exposure.target.virtual_machine for each in placed if each.exposure.how in WAYS}
+    names = {exposure.exposure.target.virtual_machine for exposure in placed if exposure.exposure.how in WAYS}
     if machine.name not in names:
         fix = "correct the name, or remove the machine"
         yield "name", f"no exposure leads to virtual machine {machine.name}", fix
@@ -260,7 +260,7 @@ def _complete(machine: RenderedMachine, inside: Inside) -> Findings:
             yield f"whole.{field}", f"{name!r} is not a DNS name", "use lower-case letters, digits, hyphens and dots"
     if machine.interfaces == "replace":
         yield "interfaces", "replace only applies to a patch", "remove it, or remove whole"
-    if not all(each.placed.mac for each in attached):
+    if not all(attachment.placed.mac for attachment in attached):
         return
     length = len(network_data(settings, machine, attached).encode())
     if length > LONGEST:
@@ -274,7 +274,11 @@ def _on_the_pod_network(machine: RenderedMachine, inside: Inside) -> Findings:
         yield "pod_interface", what, fix
     if machine.pod_network:
         return
-    names = [each.exposure.name for each in served(placed) if each.exposure.target.virtual_machine == machine.name]
+    names = [
+        exposure.exposure.name
+        for exposure in served(placed)
+        if exposure.exposure.target.virtual_machine == machine.name
+    ]
     if names:
         what = f"Services lead to the pod network, as exposure {names[0]} requires"
         yield "pod_network", what, "remove it, or expose the machine with how: bridge"
@@ -300,15 +304,17 @@ MACHINE_RULES: tuple[Callable[[RenderedMachine, Inside], Findings], ...] = (
 def _default_routes(settings: Virtualization, attached: Sequence[Attachment]) -> Iterator[Mistake]:
     """Yield exposures that give a machine a second default route."""
     seen: dict[tuple[str, int], str] = {}
-    for each in attached:
-        gateway = each.network.gateway
-        if gateway is None or settings.machine(each.machine).default_route != "outside":
+    for attachment in attached:
+        gateway = attachment.network.gateway
+        if gateway is None or settings.machine(attachment.machine).default_route != "outside":
             continue
-        key = (each.machine, ipaddress.ip_address(gateway).version)
-        if seen.setdefault(key, each.network.name) != each.network.name:
-            what = f"{each.machine} would have default routes by networks {seen[key]} and {each.network.name}"
+        key = (attachment.machine, ipaddress.ip_address(gateway).version)
+        if seen.setdefault(key, attachment.network.name) != attachment.network.name:
+            what = (
+                f"{attachment.machine} would have default routes by networks {seen[key]} and {attachment.network.name}"
+            )
             fix = "remove the gateway of one network, or set default_route: pod for the machine"
-            yield Mistake(f"exposures[{each.placed.exposure.name}].address", what, fix)
+            yield Mistake(f"exposures[{attachment.placed.exposure.name}].address", what, fix)
 
 
 # --- network ----------------------------------------------------------------------------------
@@ -392,10 +398,10 @@ def _in_namespaces(settings: Virtualization, network: OutsideNetwork, attached: 
     theirs = namespaces_of(network, attached)
     if not theirs:
         yield "namespaces", "no exposure uses this network", "list the namespaces that get it, or remove the network"
-    missing = {each.namespace for each in attached if each.network == network}.difference(theirs)
+    missing = {attachment.namespace for attachment in attached if attachment.network == network}.difference(theirs)
     for each in sorted(missing):
         yield "namespaces", f"{each} is missing, which has a virtual machine in this network", "add it"
-    for each in sorted({each for each in network.namespaces if network.namespaces.count(each) > 1}):
+    for each in sorted({namespace for namespace in network.namespaces if network.namespaces.count(namespace) > 1}):
         yield "namespaces", f"{each} is listed twice", "list it once"
 
 
@@ -447,10 +453,10 @@ def mistakes(settings: Virtualization, placed: Sequence[PlacedExposure]) -> Iter
     yield from network_mistakes(settings, placed)
     yield from machine_mistakes(settings, placed)
     yield from _pool(settings)
-    for each in sorted(placed, key=lambda one: one.exposure.name):
+    for exposure in sorted(placed, key=lambda one: one.exposure.name):
         for rule in RULES:
-            for field, what, fix in rule(settings, each):
-                yield Mistake(f"exposures[{each.exposure.name}].{field}", what, fix)
+            for field, what, fix in rule(settings, exposure):
+                yield Mistake(f"exposures[{exposure.exposure.name}].{field}", what, fix)
     yield from _given_twice(settings, placed)
 
 
@@ -571,13 +577,13 @@ def _given_twice(settings: Virtualization, placed: Sequence[PlacedExposure]) -> 
     """Yield MAC addresses and interfaces that two exposures claim."""
     macs: dict[str, str] = {}
     interfaces: dict[tuple[str, str], str] = {}
-    for each in attachments(settings, placed):
-        name, mac = each.placed.exposure.name, each.placed.mac
+    for attachment in attachments(settings, placed):
+        name, mac = attachment.placed.exposure.name, attachment.placed.mac
         if mac is not None and macs.setdefault(mac, name) != name:
             yield Mistake(f"exposures[{name}].mac", f"{mac} is also that of {macs[mac]}", "reserve another one")
-        other = interfaces.setdefault((each.machine, each.network.name), name)
+        other = interfaces.setdefault((attachment.machine, attachment.network.name), name)
         if other != name:
-            what = f"{each.machine} is attached to network {each.network.name} by {other} already"
+            what = f"{attachment.machine} is attached to network {attachment.network.name} by {other} already"
             yield Mistake(f"exposures[{name}].target", what, f"add the ports to exposure {other}")
 
 
@@ -589,11 +595,11 @@ def warnings(
 ) -> Iterator[str]:
     """Yield warnings about valid settings, for a version of Kubernetes such as v1.36.1+rke2r1, if it is known."""
     minor = minor_of(kubernetes_version)
-    for each in served(placed):
-        name, machine = each.exposure.name, each.exposure.target.virtual_machine or ""
-        if each.exposure.how == "external-ip":
+    for exposure in served(placed):
+        name, machine = exposure.exposure.name, exposure.exposure.target.virtual_machine or ""
+        if exposure.exposure.how == "external-ip":
             yield from _about_external_ips(name, minor)
-        for port in each.exposure.ports:
+        for port in exposure.exposure.ports:
             if port.node_port and port.node_port not in NODE_PORTS:
                 what = f"exposures[{name}]: node_port {port.node_port} is outside of 30000-32767, the default range"
                 yield f"{what}; the API server needs service-node-port-range"

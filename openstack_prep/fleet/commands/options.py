@@ -31,20 +31,20 @@ def add_verbs(command: AddCommand) -> None:
         "--show", action="append", default=[], metavar="TARGET", help="also print the plan of this target; repeatable"
     )
     apply.add_argument("--plan", type=Path, metavar="FILE", help="apply saved plans; stale ones are refused")
-    for each in (plan, apply):
-        each.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
-        each.add_argument(
+    for parser in (plan, apply):
+        parser.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
+        parser.add_argument(
             "--adopt", action="store_true", help="also change resources that exist and are not managed by the specs"
         )
-        each.add_argument("--prune", action="store_true", help="also delete managed resources no longer in the specs")
-    for each in (apply, destroy):
-        each.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
-        each.add_argument("--restart", action="store_true", help="do not continue a run that was interrupted")
-        add_lock_timeout(each)
-    for each in (plan, apply, destroy):
-        add_allow_loss(each)
-        add_page(each)
-        each.add_argument("--all", action="store_true", help="show unchanged targets, and all plans, too")
+        parser.add_argument("--prune", action="store_true", help="also delete managed resources no longer in the specs")
+    for parser in (apply, destroy):
+        parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
+        parser.add_argument("--restart", action="store_true", help="do not continue a run that was interrupted")
+        add_lock_timeout(parser)
+    for parser in (plan, apply, destroy):
+        add_allow_loss(parser)
+        add_page(parser)
+        parser.add_argument("--all", action="store_true", help="show unchanged targets, and all plans, too")
 
 
 def add_reading(command: AddCommand) -> None:

@@ -97,9 +97,9 @@ def print_texts(options: argparse.Namespace, *texts: str) -> None:
 def print_warnings(result: FleetResult) -> None:
     """Print each warning of a plan once, with the targets that it is about."""
     found: dict[str, list[str]] = {}
-    for each in result.outcomes:
-        for warning in each.warnings:
-            found.setdefault(warning, []).append(each.target)
+    for outcome in result.outcomes:
+        for warning in outcome.warnings:
+            found.setdefault(warning, []).append(outcome.target)
     warn_of_targets(found)
 
 

@@ -61,22 +61,24 @@ def table(chosen: Chosen, result: FleetResult, style: Style, shown: Sequence[str
     """Return a line per target that is not unchanged, or per target, with the own plans of those that are ``shown``."""
     widths = widths_of(chosen)
     lines = []
-    for each in result.outcomes:
-        if style.unchanged or each.status is not TargetStatus.UNCHANGED or each.target in shown:
-            lines.append(line(each, widths, style))
-        if each.table and (style.unchanged or each.target in shown):
-            lines += [f"    {text}" for text in each.table.splitlines()]
+    for outcome in result.outcomes:
+        if style.unchanged or outcome.status is not TargetStatus.UNCHANGED or outcome.target in shown:
+            lines.append(line(outcome, widths, style))
+        if outcome.table and (style.unchanged or outcome.target in shown):
+            lines += [f"    {text}" for text in outcome.table.splitlines()]
     return "\n".join(lines)
 
 
 def total(result: FleetResult, what: str, unchanged: str = TargetStatus.UNCHANGED.value) -> str:
     """Return how many targets ended how, and what happens to resources."""
-    statuses = Counter(each.status for each in result.outcomes)
+    statuses = Counter(outcome.status for outcome in result.outcomes)
     words = {TargetStatus.CHANGES: "with changes", TargetStatus.DRIFT: "with drift", TargetStatus.UNCHANGED: unchanged}
     ends = [f"{statuses[status]} {words.get(status, status.value)}" for status in TargetStatus if statuses[status]]
     done, planned = Counter[str](), Counter[str]()
-    for each in result.outcomes:
-        (planned if each.status is TargetStatus.CHANGES else done).update(each.counts if each.status in COUNTED else {})
+    for outcome in result.outcomes:
+        (planned if outcome.status is TargetStatus.CHANGES else done).update(
+            outcome.counts if outcome.status in COUNTED else {}
+        )
     counts = ", ".join(filter(None, (words_of(done, done=True), words_of(planned, done=False))))
     ends += [f"{len(result.left_out)} done before"] if result.left_out else []
     how = ", ".join(ends) or "nothing"
@@ -86,8 +88,8 @@ def total(result: FleetResult, what: str, unchanged: str = TargetStatus.UNCHANGE
 def failures(result: FleetResult, fleet: str, verb: str) -> Iterator[str]:
     """Yield the targets that were refused or failed, the first error of each, and a command to look at one."""
     bad = result.of(TargetStatus.REFUSED, TargetStatus.FAILED)
-    for each in bad[:MOST_FAILED]:
-        yield f"{each.target}: {each.status}: {each.first_error or each.summary}"
+    for outcome in bad[:MOST_FAILED]:
+        yield f"{outcome.target}: {outcome.status}: {outcome.first_error or outcome.summary}"
     if len(bad) > MOST_FAILED:
         yield f"... and {len(bad) - MOST_FAILED} more"
     if bad:
@@ -98,4 +100,4 @@ def failures(result: FleetResult, fleet: str, verb: str) -> Iterator[str]:
 
 def names(outcomes: Iterable[TargetOutcome]) -> str:
     """Return the names of targets, the first ones of many."""
-    return first_of((each.target for each in outcomes), 10)
+    return first_of((outcome.target for outcome in outcomes), 10)

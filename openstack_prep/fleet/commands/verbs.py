@@ -54,15 +54,15 @@ def run_validate(options: argparse.Namespace) -> int:
     lines = []
     for wave in chosen.waves:
         lines += [f"{wave.title}:"] if len(chosen.waves) > 1 else []
-        for each in wave.targets:
-            place = ", ".join(filter(None, (checked.clouds[each.name], each.region)))
+        for target in wave.targets:
+            place = ", ".join(filter(None, (checked.clouds[target.name], target.region)))
             where = f" in {place}" if place else ""
-            spec, number = checked.specs[each.name], checked.resources[each.name]
-            lines.append(f"  {each.name:<{width}}  spec {spec}, {number} resources{where}")
+            spec, number = checked.specs[target.name], checked.resources[target.name]
+            lines.append(f"  {target.name:<{width}}  spec {spec}, {number} resources{where}")
     lines.append(f"{name_of(options.fleet)}: valid, {counted(len(targets), 'target')}")
     data = {
         "fleet": chosen.fleet.name,
-        "waves": [{"title": wave.title, "targets": [each.name for each in wave.targets]} for wave in chosen.waves],
+        "waves": [{"title": wave.title, "targets": [target.name for target in wave.targets]} for wave in chosen.waves],
         "specs": checked.specs,
         "warnings": list(checked.warnings),
     }
@@ -225,7 +225,7 @@ def run_export(options: argparse.Namespace) -> int:
         result = runs.run(chosen, "export", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
     name = chosen.fleet.name
     if folder is not None:
-        texts = {f"{each.target}.yaml": each.table for each in result.of(TargetStatus.DONE)}
+        texts = {f"{outcome.target}.yaml": outcome.table for outcome in result.of(TargetStatus.DONE)}
         # files of earlier exports and of other targets are kept
         write_marked(folder, f"# [openstack-prep:fleet/{name}]", texts, exactly=False)
     print_texts(options, tables.total(result, f"export {name}"))
@@ -266,7 +266,7 @@ def _page(chosen: Chosen, result: FleetResult, verb: str) -> Page:
         verdict=tables.total(result, "").removeprefix(": "),
         good=result.exit_code == 0,
         facts=[("Fleet", str(chosen.fleet.path))],
-        sections=[each for each in sections if each.items],
+        sections=[section for section in sections if section.items],
         pictures=[],
     )
 
@@ -279,12 +279,12 @@ def _item(outcome: TargetOutcome) -> Item:
         TargetStatus.DRIFT: "warning",
         TargetStatus.UNCHANGED: "unchanged",
     }
-    errors = [(each.get("where") or "error", each["what"]) for each in outcome.errors]
+    errors = [(error.get("where") or "error", error["what"]) for error in outcome.errors]
     return Item(
         kind="failed" if outcome.status in BAD else kinds.get(outcome.status, "skipped"),
         sign=sign_of(outcome),
         name=outcome.target,
         summary="; ".join(filter(None, (outcome.cloud, outcome.first_error or outcome.summary))),
-        rows=[*errors, *(("warning", each) for each in outcome.warnings), ("seconds", f"{outcome.seconds:.1f}")],
+        rows=[*errors, *(("warning", warning) for warning in outcome.warnings), ("seconds", f"{outcome.seconds:.1f}")],
         code=outcome.table,
     )

@@ -88,7 +88,7 @@ class RowReader:
         columns: list[str] = []
         try:
             for cells in reader:
-                cells, line = [each.strip() for each in cells], f"{shown}:{reader.line_num}"
+                cells, line = [cell.strip() for cell in cells], f"{shown}:{reader.line_num}"
                 if not any(cells):
                     continue
                 if not columns:
@@ -122,7 +122,7 @@ class RowReader:
         return [{"path": each, "name": Path(each).stem} for each in paths], paths
 
     def _of_command(self, words: object, timeout: object) -> tuple[list[Any], list[str]]:
-        if not isinstance(words, list) or not words or not all(isinstance(each, str) and each for each in words):
+        if not isinstance(words, list) or not words or not all(isinstance(word, str) and word for word in words):
             raise InvalidValue("command is not a list of words", "write {command: [./inventory, --json]}")
         if isinstance(timeout, bool) or not isinstance(timeout, int) or not 1 <= timeout <= LONGEST:
             raise InvalidValue("timeout is not a number of seconds", f"use 1 to {LONGEST}")
@@ -264,16 +264,18 @@ class _Reading:
 
     def _refuse_twins(self, targets: Iterable[FleetTarget]) -> None:
         first: dict[str, str] = {}
-        for each in targets:
-            if each.name in first:
-                what = f"target {each.name} is declared twice, also at {first[each.name]}"
-                self.mistakes.append(Mistake(each.place, what, "choose distinct names", code=Code.SPEC_DUPLICATE_NAME))
-            first.setdefault(each.name, each.place)
+        for target in targets:
+            if target.name in first:
+                what = f"target {target.name} is declared twice, also at {first[target.name]}"
+                self.mistakes.append(
+                    Mistake(target.place, what, "choose distinct names", code=Code.SPEC_DUPLICATE_NAME)
+                )
+            first.setdefault(target.name, target.place)
 
     def _refuse_unknown(self, read: FleetFields, targets: Sequence[FleetTarget], placed: _Placed) -> None:
         """Refuse waves of targets that do not exist or have nothing, and limits of clouds that no target is in."""
-        groups = {group for each in targets for group in each.groups}
-        names = {each.name for each in targets}
+        groups = {group for target in targets for group in target.groups}
+        names = {target.name for target in targets}
         for index, wave in enumerate(read.waves):
             where = ("waves", index)
             if sum(map(bool, (wave.groups, wave.targets, wave.percent))) != 1:
@@ -282,9 +284,9 @@ class _Reading:
                 for name in given:
                     if name not in known:
                         self._refuse(placed, (*where, f"{word}s"), f"no {word} is named {name}", meant(name, known))
-        clouds = {each.cloud for each in targets}
+        clouds = {target.cloud for target in targets}
         if None not in clouds:  # else a spec names others
-            known = {str(each) for each in clouds}
+            known = {str(cloud) for cloud in clouds}
             for name in read.limits:
                 if name not in known:
                     self._refuse(placed, ("limits", name), f"no target is in the cloud {name}", meant(name, known))

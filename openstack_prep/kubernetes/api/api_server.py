@@ -182,7 +182,7 @@ class ApiServer:
         start, must not remove what it needs when it is back.
         """
         items, version = self._items("Service")
-        own = next((each for each in items if _name(each) == EVERYWHERE), None)
+        own = next((item for item in items if _name(item) == EVERYWHERE), None)
         if own is None:
             what = f"{self.name} lists no Service {EVERYWHERE}, which every cluster has"
             raise ClusterError(f"{what}: it is starting, or has lost its data; nothing was changed")
@@ -213,7 +213,7 @@ class ApiServer:
             page = json.loads(content)
             items, metadata = page["items"] or [], page["metadata"]
             version, more = metadata["resourceVersion"], metadata.get("continue")
-            good = page["kind"] == f"{kind}List" and all(isinstance(each, dict) for each in items)
+            good = page["kind"] == f"{kind}List" and all(isinstance(item, dict) for item in items)
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             good = False
         if not good or not isinstance(version, str):

@@ -247,7 +247,7 @@ def _names(document: Document, kind: str) -> str:
     data: Any = document.data
     found = data.get(kind)
     entries = found if isinstance(found, list) else []
-    names = [str(each["name"]) for each in entries if isinstance(each, dict) and isinstance(each.get("name"), str)]
+    names = [str(entry["name"]) for entry in entries if isinstance(entry, dict) and isinstance(entry.get("name"), str)]
     return first_of(names, SHOWN) or f"no {kind}"
 
 

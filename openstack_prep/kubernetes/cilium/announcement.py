@@ -64,7 +64,7 @@ def documents(cilium: Cilium, addresses: Addresses) -> list[dict[str, object]]:
     balancer = cilium.load_balancer
     if balancer is None:
         return []
-    found = [_pool(cilium, each, addresses) for each in balancer.pools]
+    found = [_pool(cilium, pool, addresses) for pool in balancer.pools]
     if balancer.l2 is not None:
         found.append(_layer2(balancer.l2))
     if balancer.bgp is not None:
@@ -192,8 +192,8 @@ def _bgp(cilium: Cilium, bgp: CiliumBGP, families: Sequence[int]) -> Iterator[di
             "ebgpMultihop": peer.ebgp_multi_hop,
             "authSecretRef": password_name(peer.name) if peer.password else None,
             "families": [
-                {"afi": f"ipv{each}", "safi": "unicast", "advertisements": {"matchLabels": {"advertise": NAME}}}
-                for each in families
+                {"afi": f"ipv{family}", "safi": "unicast", "advertisements": {"matchLabels": {"advertise": NAME}}}
+                for family in families
             ],
         }
         yield _resource(version, "CiliumBGPPeerConfig", peer.name, settings)
@@ -213,6 +213,8 @@ def _bgp(cilium: Cilium, bgp: CiliumBGP, families: Sequence[int]) -> Iterator[di
 def _communities(bgp: CiliumBGP) -> dict[str, object]:
     """Return the communities by their kinds."""
     kinds: dict[str, list[str]] = {"standard": [], "large": [], "wellKnown": []}
-    for each in bgp.communities:
-        kinds["wellKnown" if each in WELL_KNOWN else "large" if each.count(":") == 2 else "standard"].append(each)
+    for community in bgp.communities:
+        kinds["wellKnown" if community in WELL_KNOWN else "large" if community.count(":") == 2 else "standard"].append(
+            community
+        )
     return drop_empty(kinds)

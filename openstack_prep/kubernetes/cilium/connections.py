@@ -45,7 +45,7 @@ class Passage:
 
 def required(members: Sequence[Member]) -> list[Passage]:
     """Return the required connections, in both directions between every two clusters of the mesh."""
-    meshed = [each for each in members if each.cilium.mesh != "none"]
+    meshed = [member for member in members if member.cilium.mesh != "none"]
     return [each for one, other in permutations(meshed, 2) for each in _from(one, other)]
 
 
@@ -86,7 +86,7 @@ def hint(members: Sequence[Member]) -> str:
 
     The names of the clusters are also the names of kubectl's contexts.
     """
-    meshed = [each for each in members if each.cilium.mesh != "none"]
+    meshed = [member for member in members if member.cilium.mesh != "none"]
     if len(meshed) < 2:
         return ""
     lines = _of_etcd(meshed) if meshed[0].cilium.mesh == "etcd" else _of_apiserver(meshed)
@@ -100,17 +100,17 @@ def _of_apiserver(meshed: Sequence[Member]) -> Iterator[str]:
         yield f"# First create the IPsec key, the Secret cilium-ipsec-keys, in {first.name}; all clusters share it."
     yield f"# Install Cilium in {first.name}, then copy its CA to each other cluster before Cilium is installed there."
     yield install(first, first.name)
-    for each in others:
-        yield from _copied("cilium-ca", first, each)
-        yield from _copied("cilium-ipsec-keys", first, each) if each.cilium.encryption == "ipsec" else ()
-        yield install(each, each.name)
-    if any(each.cilium.minor < SHARED_CA_SINCE for each in meshed):
+    for member in others:
+        yield from _copied("cilium-ca", first, member)
+        yield from _copied("cilium-ipsec-keys", first, member) if member.cilium.encryption == "ipsec" else ()
+        yield install(member, member.name)
+    if any(member.cilium.minor < SHARED_CA_SINCE for member in meshed):
         yield "# Cilium before 1.14 needs the certificates of the other clusters:"
         for a, b in combinations(meshed, 2):
             yield f"cilium clustermesh connect{_namespace(a)} --context {a.name} --destination-context {b.name}"
-    served = any(each.cilium.mesh_service == "LoadBalancer" for each in meshed)
+    served = any(member.cilium.mesh_service == "LoadBalancer" for member in meshed)
     yield f"# Check the mesh{' when the Services clustermesh-apiserver have their addresses' * served}:"
-    yield from (f"cilium clustermesh status{_namespace(each)} --context {each.name} --wait" for each in meshed)
+    yield from (f"cilium clustermesh status{_namespace(member)} --context {member.name} --wait" for member in meshed)
 
 
 def install(member: Member, context: str = "") -> str:
@@ -128,9 +128,9 @@ def install(member: Member, context: str = "") -> str:
 
 def _of_etcd(meshed: Sequence[Member]) -> Iterator[str]:
     first, *others = meshed
-    if any(each.cilium.encryption == "ipsec" for each in meshed):
+    if any(member.cilium.encryption == "ipsec" for member in meshed):
         yield "# All clusters share the IPsec key:"
-        yield from chain.from_iterable(_copied("cilium-ipsec-keys", first, each) for each in others)
+        yield from chain.from_iterable(_copied("cilium-ipsec-keys", first, member) for member in others)
     yield f"# Connect the etcds of {_listed(meshed)} by the scripts of github.com/cilium/clustermesh-tools:"
     yield "# run extract-etcd-secrets.sh in each cluster, then generate-secret-yaml.sh and generate-name-mapping.sh."
 
@@ -153,4 +153,4 @@ def _copied(secret: str, source: Member, target: Member) -> Iterator[str]:
 
 
 def _listed(members: Sequence[Member]) -> str:
-    return ", ".join(each.name for each in members)
+    return ", ".join(member.name for member in members)

@@ -184,7 +184,7 @@ def announcement_mistakes(cilium: Cilium, addresses: Addresses) -> Iterator[Mist
     for field, what, fix in (*_layer2(cilium, balancer, addresses), *_bgp(cilium, balancer.bgp)):
         yield Mistake(field, what, fix)
     if balancer.bgp is not None:
-        yield from repeated("bgp.peers", [each.name for each in balancer.bgp.peers])
+        yield from repeated("bgp.peers", [peer.name for peer in balancer.bgp.peers])
 
 
 def _pool(pool: CiliumPool, addresses: Addresses) -> Findings:
@@ -223,10 +223,10 @@ def _bgp(cilium: Cilium, bgp: CiliumBGP | None) -> Findings:
     for field in ("communities", "local_pref"):
         if getattr(bgp, field) not in (None, ()) and cilium.minor < settings.BGP_RESOURCES_SINCE:
             yield f"bgp.{field}", _too_old(cilium), "remove it, or write version 1.16 or later"
-    for each in bgp.communities:
-        if not _is_community(each):
+    for community in bgp.communities:
+        if not _is_community(community):
             fix = "write two numbers up to 65535 (64512:1234), three numbers (64512:1:2), or a name such as no-export"
-            yield "bgp.communities", f"{each!r} is not a community", fix
+            yield "bgp.communities", f"{community!r} is not a community", fix
     since = dict.fromkeys(("peer_port", "hold_time", "ebgp_multi_hop"), settings.BGP_PEER_OPTIONS_SINCE)
     since["password"] = settings.BGP_PASSWORD_SINCE
     for index, peer in enumerate(bgp.peers):
@@ -249,7 +249,7 @@ def _too_old(cilium: Cilium) -> str:
 def _is_community(text: str) -> bool:
     parts = text.split(":")
     limit = 2**16 if len(parts) == 2 else 2**32
-    numbers = all(re.fullmatch(r"0|[1-9][0-9]{0,9}", each) and int(each) < limit for each in parts)
+    numbers = all(re.fullmatch(r"0|[1-9][0-9]{0,9}", part) and int(part) < limit for part in parts)
     return text in WELL_KNOWN or (len(parts) <= 3 and numbers)
 
 
@@ -415,9 +415,9 @@ def mistakes(
     taken = list(_taken(member, members))
     for name in taken:
         yield Mistake("values", f"{name} is set by a field of the section cilium", "remove it, and use the field")
-    for each in _values(member, members):
-        if each.where.removeprefix("values.") not in taken:
-            yield each
+    for value in _values(member, members):
+        if value.where.removeprefix("values.") not in taken:
+            yield value
     for where, what, fix in _mesh_findings(member, members):
         yield Mistake(where, what, fix)
     for found in announcement_mistakes(member.cilium, addresses or {}):

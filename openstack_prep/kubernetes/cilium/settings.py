@@ -105,7 +105,7 @@ class CiliumLoadBalancer(Strict):
     @property
     def contains_secrets(self) -> bool:
         """Whether the manifests contain passwords, so that their file must have mode 0600."""
-        return self.bgp is not None and any(each.password for each in self.bgp.peers)
+        return self.bgp is not None and any(peer.password for peer in self.bgp.peers)
 
 
 # --- release ----------------------------------------------------------------------------------

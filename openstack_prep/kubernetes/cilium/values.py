@@ -137,7 +137,7 @@ def _mesh(member: Member, members: Sequence[Member]) -> dict[str, object]:
     found: dict[str, object] = {"useAPIServer": True, "apiserver": apiserver}
     peers = [each for each in members if each.name != member.name and each.cilium.mesh == "clustermesh-apiserver"]
     if peers and cilium.minor >= SHARED_CA_SINCE:
-        clusters = [_peer(each) for each in peers]
+        clusters = [_peer(peer) for peer in peers]
         found["config"] = {"enabled": True, "domain": cilium.mesh_domain, "clusters": clusters}
     return found
 

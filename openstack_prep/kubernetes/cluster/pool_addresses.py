@@ -133,7 +133,7 @@ def list_warnings(cluster: RkeFields) -> Iterator[str]:
     network = nodes.network(declared)
     if not nodes.is_declared or nodes.decides_itself or declared.is_unfiltered(network):
         return
-    rooms = [Range.of(each.cidr) for each in declared.rooms(network, for_plan=False)]
+    rooms = [Range.of(room.cidr) for room in declared.rooms(network, for_plan=False)]
     allowed = [*declared.allowed(network, nodes.selected_by), *nodes.extra]
     for pool in served_pools(cluster):
         for part in ranges.without(pool.ranges, [*rooms, *allowed]):
@@ -153,8 +153,8 @@ def check(cluster: RkeFields, run: CloudRun, live: Raw) -> Iterator[Mistake]:
     rooms = list(_rooms(cluster, run, network, network_id, declared))
     if not nodes.is_declared:
         ports = _ports(cluster, run, network_id)
-        filtered = [each for each in ports if each.port_security_enabled]
-        own = [list(_own_pairs(each)) for each in filtered] or ([] if ports else [[]])
+        filtered = [port for port in ports if port.port_security_enabled]
+        own = [list(_own_pairs(port)) for port in filtered] or ([] if ports else [[]])
         for allowed in own:
             yield from _mistakes(cluster, nodes, declared, rooms, allowed)
         return
@@ -206,12 +206,12 @@ def _rooms(
     cluster: RkeFields, run: CloudRun, network: str, network_id: str | None, declared: DeclaredAddresses
 ) -> Iterator[Room]:
     """Yield the subnets of the nodes' network as they exist, and as the spec changes or creates them."""
-    of_spec = {each.name: each for each in declared.subnets_of(network)}
+    of_spec = {subnet.name: subnet for subnet in declared.subnets_of(network)}
     records: dict[str, SubnetRecord] = {}
     project_id = run.find_project_id(cluster.owner)
     if network_id and project_id:
         listed = Subnet.listing(run, project_id)
-        records = {each.name: each for each in listed if each.network_id == network_id}
+        records = {subnet.name: subnet for subnet in listed if subnet.network_id == network_id}
     for name in dict.fromkeys((*of_spec, *records)):
         room = Room.of(name, records.get(name), of_spec.get(name))
         if room:
@@ -234,7 +234,7 @@ def _is_unfiltered(cluster: RkeFields, run: CloudRun, network_id: str | None) ->
     """Whether port security is off: on the existing nodes, or on their network, from which new ports take it."""
     ports = _ports(cluster, run, network_id)
     if ports:
-        return not any(each.port_security_enabled for each in ports)
+        return not any(port.port_security_enabled for port in ports)
     project_id = run.find_project_id(cluster.owner)
     listed = queries.records_in(run, NetworkRecord, project_id) if project_id and network_id else ()
-    return any(each.id == network_id and each.port_security_enabled is False for each in listed)
+    return any(network.id == network_id and network.port_security_enabled is False for network in listed)

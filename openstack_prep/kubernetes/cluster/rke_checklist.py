@@ -39,7 +39,7 @@ def steps(clusters: Sequence[RkeFields], spec: str, entry: tuple[str, str] | Non
 
     ``entry`` are the clouds.yaml file and the name of the project's own entry, if the spec writes one.
     """
-    path, folders = shell.quote(spec), {each.name: shell.quote(each.directory) for each in clusters}
+    path, folders = shell.quote(spec), {cluster.name: shell.quote(cluster.directory) for cluster in clusters}
     found = [
         ChecklistStep(
             "Create the stacks",
@@ -59,16 +59,16 @@ def steps(clusters: Sequence[RkeFields], spec: str, entry: tuple[str, str] | Non
 
 
 def _start(clusters: Sequence[RkeFields], folders: dict[str, str]) -> Iterator[ChecklistStep]:
-    rke = [each for each in clusters if each.distribution == "rke"]
+    rke = [cluster for cluster in clusters if cluster.distribution == "rke"]
     if rke:
-        up = tuple(f"rke up --config {folders[each.name]}/cluster.yml" for each in rke)
+        up = tuple(f"rke up --config {folders[cluster.name]}/cluster.yml" for cluster in rke)
         yield ChecklistStep("Install RKE", up, "nodes stay NotReady until the network plugin runs")
     files = {"rke": "kube_config_cluster.yml", "rke2": "kubeconfig"}
-    paths = ":".join(f"{folders[each.name]}/{files[each.distribution]}" for each in clusters)
+    paths = ":".join(f"{folders[cluster.name]}/{files[cluster.distribution]}" for cluster in clusters)
     commands = [f"export KUBECONFIG={paths}"]
     if len(rke) < len(clusters):
         commands = [*_fetch(clusters, folders), *commands]
-    commands += [f"{_kubectl(each.name, clusters)} get nodes" for each in clusters]
+    commands += [f"{_kubectl(cluster.name, clusters)} get nodes" for cluster in clusters]
     normal = "all nodes are listed; they may be NotReady until the network plugin runs"
     yield ChecklistStep("Fetch the kubeconfigs", tuple(commands), normal)
 
@@ -76,7 +76,7 @@ def _start(clusters: Sequence[RkeFields], folders: dict[str, str]) -> Iterator[C
 def _fetch(clusters: Sequence[RkeFields], folders: dict[str, str]) -> Iterator[str]:
     """Yield the commands that fetch the kubeconfigs of RKE2; apply knows their addresses."""
     yield "# Replace SERVER and API; apply prints these commands with their addresses."
-    for each in (each for each in clusters if each.distribution == "rke2"):
+    for each in (cluster for cluster in clusters if cluster.distribution == "rke2"):
         path, user = f"{folders[each.name]}/kubeconfig", each.user or cluster_yml.DEFAULT_USER
         yield rke2.kubeconfig_hint(user, "SERVER", "API", path, name=each.name).partition("\n")[0]
 
@@ -87,41 +87,41 @@ def _kubectl(name: str, clusters: Sequence[RkeFields]) -> str:
 
 
 def _members(clusters: Sequence[RkeFields]) -> list[Member]:
-    return [rke_files.member(each) for each in clusters if each.cilium]
+    return [rke_files.member(cluster) for cluster in clusters if cluster.cilium]
 
 
 def _network(clusters: Sequence[RkeFields]) -> Iterator[ChecklistStep]:
     members = _members(clusters)
     if not members:
         return
-    shared = [each for each in cilium.hint(members).splitlines() if not each.startswith("#")]
+    shared = [line for line in cilium.hint(members).splitlines() if not line.startswith("#")]
     commands = [each for each in shared if not each.startswith(STATUS)]
-    installed = {each.name for each in members if shared and each.cilium.mesh == "clustermesh-apiserver"}
-    for each in members:
-        context = each.name if len(clusters) > 1 else ""
-        commands += [] if each.name in installed else [cilium.install(each, context)]
-    for each in members:
-        kubectl = _kubectl(each.name, clusters)
-        commands.append(f"{kubectl} -n {each.cilium.namespace} rollout status daemonset/cilium")
+    installed = {member.name for member in members if shared and member.cilium.mesh == "clustermesh-apiserver"}
+    for member in members:
+        context = member.name if len(clusters) > 1 else ""
+        commands += [] if member.name in installed else [cilium.install(member, context)]
+    for member in members:
+        kubectl = _kubectl(member.name, clusters)
+        commands.append(f"{kubectl} -n {member.cilium.namespace} rollout status daemonset/cilium")
     own = "RKE2 has started Cilium with default values, so its pods restart; "
     normal = "nodes become Ready within minutes; until then, pods of CoreDNS are Pending"
-    normal = own * any(each.cluster.distribution == "rke2" for each in members) + normal
+    normal = own * any(member.cluster.distribution == "rke2" for member in members) + normal
     yield ChecklistStep("Install Cilium", tuple(commands), normal)
 
 
 def _balance(clusters: Sequence[RkeFields], folders: dict[str, str], sync: str) -> Iterator[ChecklistStep]:
     commands: list[str] = []
     needs: list[str] = []
-    for each in clusters:
-        kubectl, files = _kubectl(each.name, clusters), rke_files.names(each)
-        if each.metallb:
-            context = f"--kube-context {each.name} " if len(clusters) > 1 else ""
-            if "cis" in ((each.config or {}).get("profile"), rke_parameters.value_of(each, "profile")):
-                commands += _privileged(kubectl, each.metallb.namespace)
+    for cluster in clusters:
+        kubectl, files = _kubectl(cluster.name, clusters), rke_files.names(cluster)
+        if cluster.metallb:
+            context = f"--kube-context {cluster.name} " if len(clusters) > 1 else ""
+            if "cis" in ((cluster.config or {}).get("profile"), rke_parameters.value_of(cluster, "profile")):
+                commands += _privileged(kubectl, cluster.metallb.namespace)
             helm = f"helm {context}upgrade --install metallb metallb --repo {METALLB_CHART}"
-            commands.append(f"{helm} --namespace {each.metallb.namespace} --create-namespace --wait")
+            commands.append(f"{helm} --namespace {cluster.metallb.namespace} --create-namespace --wait")
         for name in [name for name in files if name in BALANCERS]:
-            commands.append(f"{kubectl} apply -f {folders[each.name]}/{name}")
+            commands.append(f"{kubectl} apply -f {folders[cluster.name]}/{name}")
             needs.append(BALANCERS[name])
     if commands:
         normal = f"until then, Services of type LoadBalancer are <pending>; {'; '.join(dict.fromkeys(needs))}"
@@ -140,20 +140,20 @@ def _privileged(kubectl: str, namespace: str) -> Iterator[str]:
 
 
 def _mesh(clusters: Sequence[RkeFields], spec: str) -> Iterator[ChecklistStep]:
-    meshed = [each for each in _members(clusters) if each.cilium.mesh != "none"]
+    meshed = [member for member in _members(clusters) if member.cilium.mesh != "none"]
     if len(meshed) < 2:
         return
-    status = [each for each in cilium.hint(meshed).splitlines() if each.startswith(STATUS)]
+    status = [line for line in cilium.hint(meshed).splitlines() if line.startswith(STATUS)]
     normal = "rke mesh reports no problems; cilium waits until the Services of the mesh have addresses"
     yield ChecklistStep("Join the clusters", (f"openstack-prep rke mesh {spec}", *status), normal)
 
 
 def _validate(clusters: Sequence[RkeFields], spec: str) -> ChecklistStep:
-    commands = [f"{_kubectl(each.name, clusters)} get nodes" for each in clusters]
-    for each in _members(clusters):
-        context = f" --context {each.name}" if len(clusters) > 1 else ""
-        commands.append(f"cilium status{context} -n {each.cilium.namespace} --wait")
-        kubectl = f"kubectl{context} -n {each.cilium.namespace}"
+    commands = [f"{_kubectl(cluster.name, clusters)} get nodes" for cluster in clusters]
+    for member in _members(clusters):
+        context = f" --context {member.name}" if len(clusters) > 1 else ""
+        commands.append(f"cilium status{context} -n {member.cilium.namespace} --wait")
+        kubectl = f"kubectl{context} -n {member.cilium.namespace}"
         commands.append(f"{kubectl} exec daemonset/cilium -- cilium-dbg node list")
     commands.append(f"openstack-prep plan {spec}")
     listed = "cilium-dbg lists the nodes of all clusters, as CLUSTER/NODE; " if len(_members(clusters)) > 1 else ""

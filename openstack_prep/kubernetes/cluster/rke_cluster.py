@@ -52,7 +52,7 @@ def networks_in(there: Iterable[str]) -> dict[str, str]:
     found = {}
     for name, places in PLACES.items():
         values = (value_at(document, place) for document in read for place in places)
-        found[name] = next((each for each in values if isinstance(each, str)), None)
+        found[name] = next((value for value in values if isinstance(value, str)), None)
     return {name: value for name, value in found.items() if value}
 
 
@@ -158,12 +158,12 @@ def changes(cluster: RkeFields, outputs: Outputs, there: Mapping[str, str]) -> t
 
 def list_losses(found: tuple[NewRoles, ...]) -> Iterator[Mistake]:
     """Yield roles that remaining nodes of a running cluster would lose."""
-    for each in found:
-        lost = [role for role in PRECIOUS if role in each.before and role not in each.after]
+    for roles in found:
+        lost = [role for role in PRECIOUS if role in roles.before and role not in roles.after]
         if lost:
             what = f"would lose {' and '.join(f'role {role}' for role in lost)} while remaining in the cluster"
             fix = "declare roles in the spec that keep it, or remove the node from etcd and allow the change"
-            yield Mistake(str(each), what, fix)
+            yield Mistake(str(roles), what, fix)
 
 
 def _roles_in(text: str) -> dict[str, tuple[str, ...]]:
@@ -171,8 +171,8 @@ def _roles_in(text: str) -> dict[str, tuple[str, ...]]:
     read = documents(text) or [None]
     nodes: object = read[0].get("nodes") if isinstance(read[0], Mapping) else None
     found = {}
-    for each in nodes if isinstance(nodes, list) else ():
-        name, roles = (each.get("hostname_override"), each.get("role")) if isinstance(each, Mapping) else (None, None)
+    for node in nodes if isinstance(nodes, list) else ():
+        name, roles = (node.get("hostname_override"), node.get("role")) if isinstance(node, Mapping) else (None, None)
         if isinstance(name, str) and isinstance(roles, list):
             found[name] = tuple(map(str, roles))
     return found
@@ -259,7 +259,7 @@ class RkeCluster(RkeFields):
         if not outputs.settled:
             yield f"stack/{self.stack} is not complete"
         elif wrong and rke_files.planned_nodes(self, outputs) is None:
-            yield from (f"{each.where}: {each.what}" for each in wrong)
+            yield from (f"{mistake.where}: {mistake.what}" for mistake in wrong)
         elif not wrong and self.has_networks:
             texts, shown = (rke_files.texts(self, outputs, openly=openly) for openly in (True, False))
             yield from files.drift(texts, shown)
@@ -286,8 +286,8 @@ class RkeCluster(RkeFields):
         nodes = 0 if found else rke_files.count_nodes(self, outputs) or 0
         yield from self.related.mistakes(self.name, taken, nodes)
         yield from self.related.contradictions(self.name, outputs.parameters if outputs else {})
-        for each in found:
-            yield self.mistake(f"{each.where}: {each.what}", each.fix, each.code, each.where)
+        for mistake in found:
+            yield self.mistake(f"{mistake.where}: {mistake.what}", mistake.fix, mistake.code, mistake.where)
 
     def _taken(self, run: CloudRun, outputs: Outputs | None) -> list[Taken]:
         """Return the existing subnets of the network of the nodes."""
@@ -297,7 +297,7 @@ class RkeCluster(RkeFields):
         if network is None:
             return []
         listed = queries.subnets_of(run, network)
-        return [Taken(f"subnet/{each.name or each.id}", each.cidr) for each in listed]
+        return [Taken(f"subnet/{block.name or block.id}", block.cidr) for block in listed]
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         outputs = self._outputs(run)
@@ -307,8 +307,8 @@ class RkeCluster(RkeFields):
         found = list(self._mistakes(described, self._taken(run, described)))
         yield from found
         yield from dict.fromkeys(pool_addresses.check(self, run, settled.parameters if settled else {}))
-        for each in rke_upgrade.mistakes(self, outputs.parameters) if outputs else ():
-            yield self.mistake(f"{each.where}: {each.what}", each.fix, each.code, each.where)
+        for mistake in rke_upgrade.mistakes(self, outputs.parameters) if outputs else ():
+            yield self.mistake(f"{mistake.where}: {mistake.what}", mistake.fix, mistake.code, mistake.where)
         known = settled is not None and not found and not list(rke_files.mistakes(self, settled))
         names = list(rke_files.texts(self, settled, openly=False)) if settled and known else rke_files.names(self)
         for path in self.files(run).of_others(names) if self.related.has_own_directory(self.name) else ():
@@ -324,8 +324,8 @@ class RkeCluster(RkeFields):
                 what = f"{name} {before} -> {after}: a running cluster cannot change its networks"
                 fix = f"write {name}: {before} into the spec, or allow the change if no cluster runs (--allow-replace)"
                 yield Loss.about(self.key, what, fix)
-        for each in list_losses(observed.values.get("roles", ())):
-            yield Loss.about(self.key, f"{each.where}: {each.what}", f"{each.fix} (--allow-replace)")
+        for loss in list_losses(observed.values.get("roles", ())):
+            yield Loss.about(self.key, f"{loss.where}: {loss.what}", f"{loss.fix} (--allow-replace)")
 
     def list_plan_warnings(self, run: CloudRun, observed: Observed) -> Iterable[str]:
         outputs, stack = self._outputs(run), self.related.stack(self)
@@ -355,9 +355,9 @@ class RkeCluster(RkeFields):
     def create(self, run: CloudRun) -> Observed:
         self.files(run).write(self.render(run, openly=True))
         said = set(rke_files.warnings(self, None))  # before the plan
-        for each in rke_files.warnings(self, self._outputs(run)):
-            if each not in said:
-                run.note(self.key, each)
+        for warning in rke_files.warnings(self, self._outputs(run)):
+            if warning not in said:
+                run.note(self.key, warning)
         observed = self.find_one(run)
         assert observed is not None
         return observed
@@ -378,8 +378,8 @@ class RkeCluster(RkeFields):
 def on_networks(resources: Sequence[Resource], values: Mapping[str, Any]) -> Iterator[tuple[Resource, Key]]:
     """Yield the resources of a spec; clusters without networks of their own have those of the spec."""
     networks = values.get("cluster_networks")
-    for each in resources:
-        if networks is not None and isinstance(each, RkeCluster) and each.networks is None:
-            yield replace(each, networks=networks), each.key
+    for resource in resources:
+        if networks is not None and isinstance(resource, RkeCluster) and resource.networks is None:
+            yield replace(resource, networks=networks), resource.key
         else:
-            yield each, each.key
+            yield resource, resource.key

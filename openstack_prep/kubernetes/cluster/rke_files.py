@@ -286,23 +286,23 @@ def _balancer_mistakes(cluster: RkeFields) -> Iterator[Mistake]:
     """Yield mistakes in the sections of load balancers and of Cilium."""
     addresses = cluster.related.addresses(cluster)
     if cluster.metallb:
-        for each in metallb.mistakes(cluster.metallb, addresses, cluster.kubernetes_version):
-            yield replace(each, where=f"metallb.{each.where}", code=ClusterCode.METALLB)
+        for mistake in metallb.mistakes(cluster.metallb, addresses, cluster.kubernetes_version):
+            yield replace(mistake, where=f"metallb.{mistake.where}", code=ClusterCode.METALLB)
     if cluster.kube_vip:
-        for each in kube_vip.mistakes(cluster.kube_vip, addresses):
-            yield replace(each, where=f"kube_vip.{each.where}", code=ClusterCode.KUBE_VIP)
+        for mistake in kube_vip.mistakes(cluster.kube_vip, addresses):
+            yield replace(mistake, where=f"kube_vip.{mistake.where}", code=ClusterCode.KUBE_VIP)
     both = addon_mistakes(cluster.metallb, cluster.cilium, cluster.kube_vip, addresses)
     yield from _coded(ClusterCode.BALANCERS, both)
     if cluster.cilium:
         found = cilium.mistakes(member(cluster), all_members(cluster), cluster.metallb, addresses)
-        for each in _coded(ClusterCode.CILIUM, found):
-            in_section = each.where not in ("name", "network_plugin")
-            yield replace(each, where=f"cilium.{each.where}") if in_section else each
+        for mistake in _coded(ClusterCode.CILIUM, found):
+            in_section = mistake.where not in ("name", "network_plugin")
+            yield replace(mistake, where=f"cilium.{mistake.where}") if in_section else mistake
 
 
 def _coded(code: ClusterCode, found: Iterable[Mistake]) -> Iterator[Mistake]:
     """Yield mistakes, those without a code of their own with this one."""
-    return (replace(each, code=each.code or code) for each in found)
+    return (replace(mistake, code=mistake.code or code) for mistake in found)
 
 
 def warnings(cluster: RkeFields, outputs: Outputs | None) -> Iterator[str]:
@@ -317,7 +317,7 @@ def warnings(cluster: RkeFields, outputs: Outputs | None) -> Iterator[str]:
         nodes = _nodes(declared, outputs)
         yield from of.warnings(declared, nodes)
         if cluster.distribution == "rke" or cluster.related.stack(cluster) is None:  # or else the stack warns
-            yield from taint_warning([each.taints for each in nodes])
+            yield from taint_warning([node.taints for node in nodes])
     yield from cilium.warnings(member(cluster)) if cluster.cilium else ()
     if cluster.metallb:
         yield from metallb.warnings(cluster.metallb, cluster.related.addresses(cluster), cluster.config or {})
@@ -328,7 +328,7 @@ def count_nodes(cluster: RkeFields, outputs: Outputs | None) -> int | None:
     if outputs:
         return len(machines(cluster, outputs))
     counts = list(rke_parameters.counts(cluster).values())
-    return sum(map(int, counts)) if all(each.isdecimal() for each in counts) else None
+    return sum(map(int, counts)) if all(count.isdecimal() for count in counts) else None
 
 
 def planned_nodes(cluster: RkeFields, outputs: Outputs) -> int | None:

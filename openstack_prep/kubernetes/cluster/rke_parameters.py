@@ -74,7 +74,9 @@ def counts(cluster: RkeFields) -> dict[str, str]:
     """Return the numbers of nodes that the spec declares, by parameter of the stack, as strings like Heat's."""
     names = ("server_count", "agent_count") if cluster.distribution == "rke2" else ("node_count",)
     numbers = {name: str(value_of(cluster, name)) for name in names}
-    return numbers | {each.parameter("count"): each.number for each in declared_pools(cluster)}
+    return numbers | {
+        declared_pool.parameter("count"): declared_pool.number for declared_pool in declared_pools(cluster)
+    }
 
 
 def declared_pools(cluster: RkeFields) -> list[AgentPool]:
@@ -95,7 +97,7 @@ def of_cluster(cluster: RkeFields) -> StackValues:
 
     Heat's constraints would refuse a wrong value as well, so that one mistake would be reported twice.
     """
-    wrong = {each.where for each in rke2.mistakes(cluster, None)}
+    wrong = {mistake.where for mistake in rke2.mistakes(cluster, None)}
     fields = {parameter: getattr(cluster, field) for field, parameter in PARAMETERS.items() if field not in wrong}
     if fields.get("cni"):
         fields["cni"] = fields["cni"].split(",")
@@ -107,13 +109,13 @@ def of_cluster(cluster: RkeFields) -> StackValues:
     values |= {parameter: ",".join(items(plain.pop(key))) for key, parameter in KEYS.items() if key in plain}
     additions: dict[str, Any] = {"tls_san": items(plain.pop("tls-san", ()))}
     members, pools = _members(cluster), declared_pools(cluster)
-    if any(each.role == "server" for each in members) and not any(each.taints for each in members):
+    if any(member.role == "server" for member in members) and not any(member.taints for member in members):
         values["server_taint"] = False
     for role in SERVERS:
         known = keys_of_config(role)
         additions[f"{role}_config"] = {name: each for name, each in plain.items() if name in known}
-        own = {str(each.number): each.own_keys for each in members if each.role == role}
-        if _differ(list(own.values())) or (role == "agent" and any(not each.is_empty for each in pools)):
+        own = {str(member.number): member.own_keys for member in members if member.role == role}
+        if _differ(list(own.values())) or (role == "agent" and any(not pool.is_empty for pool in pools)):
             additions[f"{role}_node_configs"] = {index: keys for index, keys in own.items() if keys}
         elif own:
             additions[f"{role}_config"] |= next(iter(own.values()))
@@ -124,7 +126,9 @@ def _parts(cluster: RkeFields) -> tuple[Values, dict[str, Secret | Raw]]:
     """Return the keys of config without secrets, and the values of hidden parameters."""
     schema = load_schema("server")
     config: Any = hide_secrets(cluster.config or {}, schema)
-    default = next((each.url for each in cluster.private_registries if each.is_default), None)
+    default = next(
+        (private_registry.url for private_registry in cluster.private_registries if private_registry.is_default), None
+    )
     config |= {"cluster-dns": cluster.cluster_dns} if cluster.cluster_dns else {}
     config |= {"system-default-registry": default} if default else {}
     private = {
@@ -144,7 +148,7 @@ def _parts(cluster: RkeFields) -> tuple[Values, dict[str, Secret | Raw]]:
 def _members(cluster: RkeFields) -> list[_Member]:
     """Return the nodes as the roles of a cluster describe them; none without roles, or if their number is unknown."""
     numbers = list(counts(cluster).values())
-    if not cluster.roles or not all(each.isdecimal() for each in numbers):
+    if not cluster.roles or not all(number.isdecimal() for number in numbers):
         return []
     servers, agents, *in_pools = map(int, numbers)
     if list(unmatched(cluster, servers + agents)):
@@ -166,7 +170,7 @@ def _numbers(cluster: RkeFields, removed: str) -> Iterator[int]:
 
 
 def _differ(keys: Sequence[Raw]) -> bool:
-    return any(each != keys[0] for each in keys)
+    return any(key != keys[0] for key in keys)
 
 
 # --- what the files of the nodes show --------------------------------------------------------
@@ -226,7 +230,7 @@ def mistakes(cluster: RkeFields) -> Iterator[Mistake]:
         if agrees is False:
             what = f"secret_parameters.{name} of stack/{cluster.stack} is set as well, to another value"
             yield Mistake(_field(name), what, "keep one of them, or give both the same source")
-    for name in [each for each in FILES if each in plain]:
+    for name in [file for file in FILES if file in plain]:
         fix = f"set secret_parameters.{name.removesuffix('-file').replace('-', '_')} of the stack"
         yield Mistake(f"config.{name}", "the nodes of the stack do not have this file", fix)
 
@@ -243,7 +247,7 @@ def warnings(cluster: RkeFields) -> Iterator[str]:
     if not _private_keys(cluster):  # whose values would be compared
         members = _members(cluster)
         for role in SERVERS:
-            if _differ([each.own_keys for each in members if each.role == role]):
+            if _differ([member.own_keys for member in members if member.role == role]):
                 missing |= dict.fromkeys({f"{role}_node_configs"} - declared.keys(), "roles")
     for name, field in sorted(missing.items()):
         yield f"{field}: the template of stack/{cluster.stack} has no parameter {name}, so nodes lack it; {UPDATE}"
@@ -347,23 +351,23 @@ def _of_members(cluster: RkeFields) -> Iterator[Mistake]:
         yield from (Mistake(each, "is a secret of some nodes", "move it to config of the cluster") for each in private)
         return
     members = _members(cluster)
-    for each in members:
-        if rke2.is_server(each.node) != (each.role == "server"):
-            kind = "a server" if each.role == "server" else "an agent"
-            what = f"node {each.node.name} is {kind} of stack/{cluster.stack}"
+    for member in members:
+        if rke2.is_server(member.node) != (member.role == "server"):
+            kind = "a server" if member.role == "server" else "an agent"
+            what = f"node {member.node.name} is {kind} of stack/{cluster.stack}"
             fix = "give servers controlplane or etcd, and agents worker alone; or change server_count of the stack"
-            yield Mistake("roles", f"{what}, and has {', '.join(each.node.roles)}", fix)
-        elif each.node is members[0].node and not {"controlplane", "etcd"} <= {*each.node.roles}:
+            yield Mistake("roles", f"{what}, and has {', '.join(member.node.roles)}", fix)
+        elif member.node is members[0].node and not {"controlplane", "etcd"} <= {*member.node.roles}:
             what = "node 0 starts the cluster, and the other servers join it at the address of the API"
             yield Mistake("roles", what, "give node 0 controlplane and etcd")
     for role in SERVERS:
-        own = [each.own_keys for each in members if each.role == role]
+        own = [member.own_keys for member in members if member.role == role]
         given = mapping_of(cluster.related.parameters(cluster).get(f"{role}_config")) or {}
         for key in sorted({key for keys in own for key in keys.keys() & given.keys() if keys[key] != given[key]}):
             place = f"parameter {role}_config.{key} of stack/{cluster.stack}"
             yield Mistake("roles", f"{key} differs from {place}", "keep one of them")
     taint = cluster.related.parameters(cluster).get("server_taint")
-    wanted = [bool(each.taints) for each in members if each.role == "server"]
+    wanted = [bool(member.taints) for member in members if member.role == "server"]
     if taint is not None and wanted and TRUTH.get(str(taint).lower(), taint) is not any(wanted):
         what = f"server_taint {show(taint)} of stack/{cluster.stack} contradicts the role worker of servers"
         yield Mistake("roles", what, "remove server_taint from the parameters")

@@ -66,12 +66,12 @@ class RelatedResources(FromContext):
         """Collect the resources; networks stay empty when none is free, which ``mistakes`` reports."""
         stacks = {each.key: each for each in others if isinstance(each, Stack)}
         pools = {each.key: each for each in others if isinstance(each, AddressPool)}
-        clusters: list[Any] = [each for each in others if each.kind == "rke_cluster"]
+        clusters: list[Any] = [resource for resource in others if resource.kind == "rke_cluster"]
         _refuse_shared_names(clusters)
         declared = {each.name: _with_stack_values(each, stacks) for each in clusters}
-        subnets = [each for each in others if isinstance(each, Subnet) and each.cidr]
-        taken = [Taken(str(each.key), str(each.cidr)) for each in subnets]
-        within = {each.key for each in subnets}
+        subnets = [subnet for subnet in others if isinstance(subnet, Subnet) and subnet.cidr]
+        taken = [Taken(str(subnet.key), str(subnet.cidr)) for subnet in subnets]
+        within = {subnet.key for subnet in subnets}
         for pool in pools.values():
             if pool.key_of("subnet", pool.subnet) not in within:
                 taken += [Taken(str(pool.key), addresses) for addresses in pool.addresses]
@@ -141,9 +141,9 @@ class RelatedResources(FromContext):
         allocated = self.clusters[name]
         alone = networks.mistakes(self.allocated_from, {name: allocated}, unknown, {name: max(nodes, 1)})
         alone = alone if allocated.has_networks else []  # missing networks cannot be checked
-        mine = (each for each in self.overlaps if each.where == str(cluster.key))
-        for each in dict.fromkeys([*mine, *alone]):
-            yield cluster.mistake(each.what, each.fix, each.code, each.field)
+        mine = (overlap for overlap in self.overlaps if overlap.where == str(cluster.key))
+        for mistake in dict.fromkeys([*mine, *alone]):
+            yield cluster.mistake(mistake.what, mistake.fix, mistake.code, mistake.field)
 
     def has_own_directory(self, name: str) -> bool:
         """Whether no other cluster of the spec has the same directory."""
@@ -196,12 +196,12 @@ class RkeFields(OnStack, KubernetesCluster):
 
 def _refuse_shared_names(clusters: Sequence[RkeFields]) -> None:
     """Raise SpecError for clusters of the same name, which identifies them in kubectl and in Cilium's mesh."""
-    names = [each.name for each in clusters]
+    names = [cluster.name for cluster in clusters]
     shared = [each for place, each in enumerate(clusters) if each.name in names[:place]]
     if shared:
         fix = "give each cluster its own name, across all projects of the spec"
         what = "another cluster of this spec has the same name"
-        raise SpecError([each.mistake(what, fix, ClusterCode.SHARED, "name") for each in shared])
+        raise SpecError([cluster.mistake(what, fix, ClusterCode.SHARED, "name") for cluster in shared])
 
 
 def _shared(cluster: RkeFields, field: str, other: RkeFields) -> Mistake:

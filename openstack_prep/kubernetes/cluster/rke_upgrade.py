@@ -44,7 +44,7 @@ def documents(cluster: RkeFields) -> list[Raw]:
     The controller changes nothing on nodes that run the version already.
     """
     plans: list[Raw] = []
-    if any("etcd" in each.roles and "controlplane" not in each.roles for each in cluster.roles):
+    if any("etcd" in role.roles and "controlplane" not in role.roles for role in cluster.roles):
         plans.append(_plan(cluster, "etcd", [_is(ETCD), _is_not(CONTROL_PLANE)], plans))
     plans.append(_plan(cluster, "servers", [_is(CONTROL_PLANE)], plans))
     plans.append(_plan(cluster, "agents", [_is_not(CONTROL_PLANE), _is_not(ETCD)], plans))
@@ -59,7 +59,9 @@ def version_in(text: str) -> str | None:
 
 
 def _plan(cluster: RkeFields, name: str, nodes: list[Raw], before: Sequence[Raw]) -> Raw:
-    default = next((each.url for each in cluster.private_registries if each.is_default), "")
+    default = next(
+        (private_registry.url for private_registry in cluster.private_registries if private_registry.is_default), ""
+    )
     image = f"{default}/{IMAGE}" if default else IMAGE
     spec: Values = {
         "version": cluster.kubernetes_version,
@@ -85,7 +87,10 @@ def _plan(cluster: RkeFields, name: str, nodes: list[Raw], before: Sequence[Raw]
 def _wait_for(earlier: Raw) -> Raw:
     """Return the command that waits until the nodes of an earlier Plan run its version."""
     signs = {"In": "=", "NotIn": "!="}
-    nodes = [f"{each['key']}{signs[each['operator']]}true" for each in earlier["nodeSelector"]["matchExpressions"]]
+    nodes = [
+        f"{matchexpression['key']}{signs[matchexpression['operator']]}true"
+        for matchexpression in earlier["nodeSelector"]["matchExpressions"]
+    ]
     version = re.sub(r"-rc\d+", "", earlier["version"])  # a kubelet does not show it
     is_met = f"--for=jsonpath={{.status.nodeInfo.kubeletVersion}}={version}"
     # a negative time is a week
@@ -143,7 +148,7 @@ def _new_agents(cluster: RkeFields, live: Raw) -> Iterator[str]:
 
     A check of the stack has the preview that Heat made of it, but runs beside this one.
     """
-    pools = [each for each in rke_parameters.declared_pools(cluster) if not each.is_empty]
+    pools = [declared_pool for declared_pool in rke_parameters.declared_pools(cluster) if not declared_pool.is_empty]
     groups = [("agent_count", "agents_to_remove"), *((x.parameter("count"), x.parameter("to_remove")) for x in pools)]
     for number, to_remove in groups:  # a stack of an earlier template has no pools
         count = rke_parameters.counts(cluster).get(number, "")
@@ -172,7 +177,7 @@ def _differs(cluster: RkeFields, name: str, live: Raw) -> bool:
     before, after = live.get(name, (declared.get(name) or {}).get("default")), rke_parameters.value_of(cluster, name)
     if before is None or after is None:
         return False
-    was, will = ([TRUTH.get(each.lower(), each) for each in items(value)] for value in (before, after))
+    was, will = ([TRUTH.get(item.lower(), item) for item in items(value)] for value in (before, after))
     return was != will
 
 
@@ -182,9 +187,9 @@ AGENTS = re.compile(f"agents|{agent_pools.GROUP.pattern}")
 
 def new_agent_warnings(cluster: RkeFields, record: StackRecord) -> Iterator[str]:
     """Yield a warning about agents that an update creates: a stack does not say which version its servers run."""
-    places = [each.place for each in record.preview if each.verb in ("add", "replace")]
+    places = [effect.place for effect in record.preview if effect.verb in ("add", "replace")]
     parts = [each.split(".") for each in (*places, *record.missing)]
-    coming = sorted({".".join(each[:2]) for each in parts if AGENTS.fullmatch(each[0]) and len(each) > 1})
+    coming = sorted({".".join(part[:2]) for part in parts if AGENTS.fullmatch(part[0]) and len(part) > 1})
     if coming and cluster.kubernetes_version:
         what = f"{', '.join(coming)} will install {cluster.kubernetes_version}, and must not be newer than the servers"
         yield f"{what}; if kubectl get nodes shows an earlier version on servers, upgrade these first"

@@ -28,18 +28,20 @@ def run(options: argparse.Namespace) -> int:
     resolved = resolve_spec(spec, NoCloud.as_cloud(), for_apply=False)
     if resolved.unread:
         raise SpecError(spec.placed(resolved.unread))
-    clusters = [each for each in resolved.resources if isinstance(each, RkeCluster)]
+    clusters = [resource for resource in resolved.resources if isinstance(resource, RkeCluster)]
     if not clusters:
         raise ConfigError(f"{options.spec}: declares no rke_clusters; name the spec of a cluster")
-    near = [replace(each, directory=os.path.relpath(each.directory)) for each in clusters]
-    entries = () if spec.clouds.tenant else (each for each in resolved.resources if isinstance(each, CloudsEntry))
+    near = [replace(cluster, directory=os.path.relpath(cluster.directory)) for cluster in clusters]
+    entries = (
+        () if spec.clouds.tenant else (resource for resource in resolved.resources if isinstance(resource, CloudsEntry))
+    )
     entry = next(((os.path.relpath(each.file), each.cloud) for each in entries), None)
     steps = rke_checklist.steps(near, str(options.spec), entry)
     text = "\n\n".join(_shown(number, each) for number, each in enumerate(steps, 1))
-    print_result(options, text, {"spec": spec.name, "steps": [asdict(each) for each in steps]})
+    print_result(options, text, {"spec": spec.name, "steps": [asdict(step) for step in steps]})
     return 0
 
 
 def _shown(number: int, step: ChecklistStep) -> str:
     normal = textwrap.fill(f"normal: {step.normal}", WIDTH, initial_indent=" " * 7, subsequent_indent=" " * 7)
-    return "\n".join([f"[ ] {number}. {step.title}", *(f"       {each}" for each in step.commands), normal])
+    return "\n".join([f"[ ] {number}. {step.title}", *(f"       {command}" for command in step.commands), normal])

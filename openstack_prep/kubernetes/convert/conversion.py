@@ -55,7 +55,7 @@ ADDRESSES = {name: NODE[name] for name in ("internal_address", "address")}
 def nodes_of(draft: Draft) -> list[Node]:
     """Return the nodes, with a note for each of their keys."""
     external = bool(value_at(draft.data, "services.etcd.external_urls"))
-    return [_node(draft, each, external) for each in draft.data["nodes"]]
+    return [_node(draft, node, external) for node in draft.data["nodes"]]
 
 
 def _node(draft: Draft, given: Mapping[str, Any], external: bool) -> Node:
@@ -109,9 +109,9 @@ def _labels(draft: Draft, labels: Mapping[str, Any]) -> Iterator[tuple[str, str]
 
 
 def _taints(taints: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for each in taints:
-        value = each.get("value")
-        yield f"{each['key']}{'' if value in (None, '') else f'={value}'}:{each.get('effect') or 'NoSchedule'}"
+    for taint in taints:
+        value = taint.get("value")
+        yield f"{taint['key']}{'' if value in (None, '') else f'={value}'}:{taint.get('effect') or 'NoSchedule'}"
 
 
 def documents(draft: Draft, nodes: Sequence[Node]) -> dict[str, dict[str, object]]:
@@ -121,7 +121,7 @@ def documents(draft: Draft, nodes: Sequence[Node]) -> dict[str, dict[str, object
     first = rke2.first_server(nodes)
     assert first is not None  # rke check refuses a cluster without servers
     found = rke2.documents(_cluster(draft, config), nodes, api=first.internal_address, tls_san=sans)
-    named = {str(each.get("hostname_override") or "").lower() for each in draft.data["nodes"]}
+    named = {str(node.get("hostname_override") or "").lower() for node in draft.data["nodes"]}
     for name, document in found.items():
         for key in ADDRESSES.values():
             if _is_dual_stack(draft) or not is_address(str(document.get(key, ""))):
@@ -145,13 +145,13 @@ def _cluster(draft: Draft, config: Mapping[str, Any]) -> KubernetesCluster:
 
 
 def _registries(draft: Draft) -> Iterator[Registry]:
-    for each in draft.data.get("private_registries") or ():
-        password = each.get("password")
+    for private_registry in draft.data.get("private_registries") or ():
+        password = private_registry.get("password")
         yield Registry(
-            url=_host(str(each.get("url") or "docker.io")),
-            user=each.get("user") or None,
+            url=_host(str(private_registry.get("url") or "docker.io")),
+            user=private_registry.get("user") or None,
             password=Secret(str(password)) if password not in (None, "") else None,
-            is_default=each.get("is_default") is True,
+            is_default=private_registry.get("is_default") is True,
         )
 
 
@@ -222,7 +222,7 @@ def _new_cluster(
         yield f"Declare a subnet of the other IP version in {FILE}, and set second_subnet of the stack to its name."
     apply = "openstack-prep plan new.yaml, then openstack-prep apply new.yaml; nodes are NotReady until the CNI runs."
     yield apply + " Without agents, servers have no taint, and so run all pods." * (not agents)
-    applied = [each for each in files if each.startswith(FOR_KUBECTL)]
+    applied = [file for file in files if file.startswith(FOR_KUBECTL)]
     commands = [f"kubectl apply -f {shell.quote(each)}" for each in [*applied, *included]]
     if commands:
         yield f"In the new cluster: {'; '.join(commands)}."
@@ -237,10 +237,10 @@ def _new_cluster(
 
 def _other_nodes(nodes: Sequence[Node], servers: Sequence[Node]) -> Iterator[str]:
     """Yield how the servers of the spec differ from those of the old cluster."""
-    before = [each for each in nodes if is_server(each)]
+    before = [node for node in nodes if is_server(node)]
     if len(before) != len(servers):
         yield f"The new cluster has {len(servers)} servers in place of {len(before)}: etcd needs a majority."
-    if not any({*FIRST} <= {*each.roles} for each in before):
+    if not any({*FIRST} <= {*node.roles} for node in before):
         yield "The first server has the roles controlplane and etcd, because it starts the cluster."
 
 
@@ -320,7 +320,7 @@ class Conversion:
         """Return the conversion as data, without secrets."""
         return {
             "kubernetes_version": self.target.version,
-            "keys": [{"key": each.key, "becomes": each.becomes, "note": each.note} for each in self.entries],
+            "keys": [{"key": entry.key, "becomes": entry.becomes, "note": entry.note} for entry in self.entries],
             "empty": list(self.empty),
             "files": self.texts(openly=False),
             "steps": list(self.steps),
@@ -330,8 +330,8 @@ class Conversion:
         """Return the table of keys, and the steps."""
         lines = [f"RKE2 {self.target.version}: {self.target.note}"]
         for title, chosen in (
-            ("carries over", [each for each in self.entries if each.becomes]),
-            ("does not carry over", [each for each in self.entries if not each.becomes]),
+            ("carries over", [entry for entry in self.entries if entry.becomes]),
+            ("does not carry over", [entry for entry in self.entries if not entry.becomes]),
         ):
             lines += ["", f"{title}:", *_table(chosen)] if chosen else []
         lines += ["", f"keys without a value: {len(self.empty)}"] if self.empty else []
@@ -340,10 +340,10 @@ class Conversion:
 
 
 def _table(entries: Sequence[ConvertedKey]) -> list[str]:
-    width = max(len(each.key) for each in entries)
+    width = max(len(entry.key) for entry in entries)
     return [
-        f"  {each.key:<{width}}  {'; '.join(filter(None, (each.becomes, each.note))) or 'the default'}"
-        for each in entries
+        f"  {entry.key:<{width}}  {'; '.join(filter(None, (entry.becomes, entry.note))) or 'the default'}"
+        for entry in entries
     ]
 
 

@@ -35,10 +35,10 @@ PRIVATE = "private-config.yaml"
 def planned_nodes(nodes: Sequence[Node]) -> tuple[list[Node], list[Node]]:
     """Return servers, in a number that a stack takes and with the one first that starts the cluster, and agents."""
     servers = sorted(filter(is_server, nodes), key=lambda each: not {*FIRST} <= {*each.roles})
-    first = replace(servers[0], roles=(*FIRST, *(each for each in servers[0].roles if each not in FIRST)))
-    wanted = next((each for each in COUNTS if each >= len(servers)), COUNTS[-1])
+    first = replace(servers[0], roles=(*FIRST, *(role for role in servers[0].roles if role not in FIRST)))
+    wanted = next((count for count in COUNTS if count >= len(servers)), COUNTS[-1])
     servers = [first, *servers[1:wanted], *[first] * (wanted - len(servers))]
-    return servers, [each for each in nodes if not is_server(each)]
+    return servers, [node for node in nodes if not is_server(node)]
 
 
 def new_spec(
@@ -66,7 +66,7 @@ def new_spec(
         "kubernetes_version": version,
         "network_plugin": plugin,
         "external_cloud_provider": draft.external,
-        "private_registries": [_fields(each) for each in registries],
+        "private_registries": [_fields(registry) for registry in registries],
         "roles": list(_roles([*servers, *agents])),
         "config": {name: each for name, each in config.items() if each != []},
     }

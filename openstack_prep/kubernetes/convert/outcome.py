@@ -100,7 +100,7 @@ class Draft:
         old = {"PodSecurityPolicy"} if self.minor >= NO_POLICIES else set()
         if old & {*plugins}:
             self.note(key, None, "PodSecurityPolicy: Kubernetes 1.25 and later do not have it")
-        self.admission += [each for each in plugins if each and each not in (*self.admission, *old)]
+        self.admission += [plugin for plugin in plugins if plugin and plugin not in (*self.admission, *old)]
         self.note(key, "kube-apiserver-arg", ENABLED)
 
     def file(self, key: str, name: str, content: Content, note: str = "") -> None:

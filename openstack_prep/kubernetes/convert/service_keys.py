@@ -140,7 +140,7 @@ def _pod_security(draft: Draft, key: str, value: object) -> None:
         draft.note(key, None, "RKE2's default")
         return
     levels = dict.fromkeys(("enforce", "audit", "warn"), value)
-    defaults = levels | {f"{each}-version": "latest" for each in levels}
+    defaults = levels | {f"{level}-version": "latest" for level in levels}
     configuration = {
         "apiVersion": f"pod-security.admission.config.k8s.io/{'v1' if draft.minor >= 25 else 'v1beta1'}",
         "kind": "PodSecurityConfiguration",
@@ -164,7 +164,7 @@ def _plugin(draft: Draft, key: str, name: str, configuration: Mapping[str, Any],
     """Add the configuration of an admission plugin to the file that replaces RKE2's own."""
     existing = draft.files.get(ADMISSION)
     whole: Any = existing[0] if isinstance(existing, list) else _admission_file()
-    whole["plugins"] = [each for each in whole["plugins"] if each.get("name") != name]
+    whole["plugins"] = [plugin for plugin in whole["plugins"] if plugin.get("name") != name]
     whole["plugins"].append({"name": name, "configuration": configuration})
     draft.file(key, ADMISSION, [whole], note)
     draft.set(key, "pod-security-admission-config-file", f"{FOLDER}/{ADMISSION}")

@@ -180,7 +180,7 @@ def _move(steps: Steps, name: str, data: object, schema: Raw) -> str:
     the mapping has to be there, too.
     """
     value = value_at(data, (*steps, name))
-    near = {each for each in _places(name, schema) if each and _distance(steps, each) <= 2}
+    near = {place for place in _places(name, schema) if place and _distance(steps, place) <= 2}
     if not isinstance(value, Mapping):
         near = {each for each in near if isinstance(value_at(data, each), Mapping)}
     fitting = [

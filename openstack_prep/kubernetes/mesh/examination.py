@@ -79,7 +79,7 @@ class RemotePeer:
 
 def admission(visible: VisibleNetworks, one: MeshCluster, other: MeshCluster, passage: Passage) -> Iterator[Diagnostic]:
     """Yield where a passage is blocked: on the way out of one cluster's nodes, or into the other's."""
-    versions = {each.ip_version for each in one.subnets} & {each.ip_version for each in other.subnets}
+    versions = {subnet.ip_version for subnet in one.subnets} & {subnet.ip_version for subnet in other.subnets}
     for version in sorted(versions):
         receivers = _receivers(other, passage, version)
         if receivers or _address_unknown(passage):
@@ -96,7 +96,7 @@ def _peers(cluster: MeshCluster, passage: Passage, version: int) -> list[RemoteP
     """Return the nodes of a cluster, or its pods."""
     if passage.target == "pods":
         networks = map(ipaddress.ip_network, cluster.pod_networks)
-        return [RemotePeer(each, each) for each in networks if each.version == version]
+        return [RemotePeer(network, network) for network in networks if network.version == version]
     found = []
     for port in cluster.ports:
         for address in port.addresses:
@@ -236,9 +236,9 @@ def own_addresses(visible: VisibleNetworks, cluster: MeshCluster) -> Iterator[Di
     """Yield what keeps nodes from using the cluster's mesh address, or their pods' addresses."""
     if cluster.mesh_address:
         address = ipaddress.ip_address(cluster.mesh_address)
-        on = [each for each in cluster.subnets if address in each.block]
+        on = [subnet for subnet in cluster.subnets if address in subnet.block]
         if not on and cluster.subnets:
-            cidrs = ", ".join(each.cidr for each in cluster.subnets)
+            cidrs = ", ".join(subnet.cidr for subnet in cluster.subnets)
             yield Diagnostic(
                 code="mesh-address.outside-subnet",
                 where=cluster.name,
@@ -259,7 +259,7 @@ def own_addresses(visible: VisibleNetworks, cluster: MeshCluster) -> Iterator[Di
 
 
 def _of_version(cluster: MeshCluster, block: Block) -> list[PortRecord]:
-    return [port for port in cluster.ports if any(each.version == block.version for each in port.addresses)]
+    return [port for port in cluster.ports if any(address.version == block.version for address in port.addresses)]
 
 
 def _pods(visible: VisibleNetworks, cluster: MeshCluster, pods: Block) -> Iterator[Diagnostic]:
@@ -285,7 +285,7 @@ def _pods(visible: VisibleNetworks, cluster: MeshCluster, pods: Block) -> Iterat
 
 def _routed_parts(visible: VisibleNetworks, port: PortRecord, pods: Block) -> Iterator[Block]:
     """Yield the parts of the pods' network that routers on the port's network send to the port."""
-    routers = {each.device_id for each in visible.interfaces if each.network_id == port.network_id}
+    routers = {interface.device_id for interface in visible.interfaces if interface.network_id == port.network_id}
     for router_id in sorted(routers & visible.routers.keys()):
         for route in visible.routers[router_id].routes:
             block = ipaddress.ip_network(route.destination)
@@ -294,7 +294,7 @@ def _routed_parts(visible: VisibleNetworks, port: PortRecord, pods: Block) -> It
 
 
 def _partly(visible: VisibleNetworks, cluster: MeshCluster, ports: Sequence[PortRecord], pods: Block) -> Diagnostic:
-    commands = [visible.openstack("port", "set", "--allowed-address", f"ip-address={pods}", each.id) for each in ports]
+    commands = [visible.openstack("port", "set", "--allowed-address", f"ip-address={pods}", port.id) for port in ports]
     return Diagnostic(
         code="pairs.partial",
         status=DiagnosticStatus.UNKNOWN,
@@ -326,9 +326,9 @@ def sizes(visible: VisibleNetworks, one: MeshCluster, other: MeshCluster) -> Ite
     """Yield whether nodes of one cluster send packets that are too large for the network of the other one."""
     ours, theirs = (
         {
-            each.network_id: visible.networks[each.network_id].mtu or 0
-            for each in cluster.subnets
-            if each.network_id in visible.networks
+            subnet.network_id: visible.networks[subnet.network_id].mtu or 0
+            for subnet in cluster.subnets
+            if subnet.network_id in visible.networks
         }
         for cluster in (one, other)
     )
@@ -368,14 +368,14 @@ def _along_path(
         passed.add(router_id)
         router = visible.routers.get(router_id)
         routes = router.routes if router else ()
-        ids = {each.id for each in other.subnets}
-        if any(each.id in ids for each in visible.connected(router_id)):
+        ids = {subnet.id for subnet in other.subnets}
+        if any(subnet.id in ids for subnet in visible.connected(router_id)):
             yield from _last_router(visible, router_id, routes, one, other, block)
             return
         routes_by_prefix = ((ipaddress.ip_network(each.destination), each) for each in routes)
         route = longest(routes_by_prefix, block)
         if route is None:
-            target = next(each for each in other.subnets if each.ip_version == block.version)
+            target = next(subnet for subnet in other.subnets if subnet.ip_version == block.version)
             to_nodes = longest(((ipaddress.ip_network(each.destination), each) for each in routes), target.block)
             if to_nodes is not None:  # otherwise the path to the nodes is missing, which routing reports
                 yield _missing(visible, router_id, one, other, block, [(str(block), to_nodes.nexthop)])
@@ -394,7 +394,9 @@ def _last_router(
 ) -> Iterator[Diagnostic]:
     """Yield when the last router does not lead to the pods of each node."""
     hops = {
-        ipaddress.ip_address(each.nexthop) for each in routes if block.overlaps(ipaddress.ip_network(each.destination))
+        ipaddress.ip_address(route.nexthop)
+        for route in routes
+        if block.overlaps(ipaddress.ip_network(route.destination))
     }
     missing = [address for address in other.addresses(block.version) if address not in hops]
     parts = {address: _known_part(visible, other, address, block) for address in missing}
@@ -409,7 +411,7 @@ def _last_router(
 def _known_part(visible: VisibleNetworks, cluster: MeshCluster, address: Address, pods: Block) -> Block | None:
     """Return the pods' part of a node, if a route to the node or the only pair of its port shows it."""
     routes = (route for router in visible.routers.values() for route in router.routes)
-    here = (ipaddress.ip_network(each.destination) for each in routes if each.nexthop == str(address))
+    here = (ipaddress.ip_network(route.destination) for route in routes if route.nexthop == str(address))
     routed = {block for block in here if covers(pods, block) and block != pods}
     ports = (port for port in cluster.ports if address in port.addresses)
     allowed = {block for port in ports for block in allowed_parts(port, pods) if block != pods}
@@ -524,22 +526,24 @@ class Examination:
     def data(self) -> Values:
         """Return it as plain data."""
         return {
-            "clusters": [each.name for each in self.clusters],
+            "clusters": [cluster.name for cluster in self.clusters],
             "ok": self.ok,
-            "required": [asdict(each) for each in self.passages],
-            "findings": [each.data() for each in self.findings],
+            "required": [asdict(passage) for passage in self.passages],
+            "findings": [finding.data() for finding in self.findings],
         }
 
     def rows(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield the required traffic: from where, to where, what, why; traffic in both directions once."""
-        required = {(describe(each), each.target, each.source, each.to): each for each in self.passages}
+        required = {
+            (describe(passage), passage.target, passage.source, passage.to): passage for passage in self.passages
+        }
         for (what, target, source, to), each in required.items():
             back = (what, target, to, source) in required and target != "mesh address"
             if not back or source < to:
                 yield row(each, both_ways=back)
 
     def __str__(self) -> str:
-        end = f"{', '.join(each.name for each in self.clusters)}: {summary(self.findings)}"
+        end = f"{', '.join(cluster.name for cluster in self.clusters)}: {summary(self.findings)}"
         return "\n".join([*columns([HEADER, *self.rows()]), "", *map(str, self.findings), end])
 
 
@@ -600,8 +604,8 @@ def mesh_cluster(member: Member, nodes: MeshNodes) -> MeshCluster:
 def _each_command_once(found: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
     """Yield diagnostics without those that an earlier command fixes: a route often serves both directions."""
     commands: set[str] = set()
-    for each in found:
-        if each.fix not in commands:
-            yield each
-        if each.fix.startswith("openstack "):
-            commands.add(each.fix)
+    for diagnostic in found:
+        if diagnostic.fix not in commands:
+            yield diagnostic
+        if diagnostic.fix.startswith("openstack "):
+            commands.add(diagnostic.fix)

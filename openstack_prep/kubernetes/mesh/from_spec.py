@@ -37,11 +37,11 @@ class DeclaredProject:
     resources: Sequence[Resource]
 
     def _mine(self) -> Iterator[object]:
-        return (each for each in self.resources if getattr(each, "owner", None) == self.cluster.owner)
+        return (resource for resource in self.resources if getattr(resource, "owner", None) == self.cluster.owner)
 
     def ports(self, ports: Iterable[PortRecord]) -> list[PortRecord]:
         """Return the ports of the cluster's nodes, with the pairs that are declared for its stack."""
-        pools = {each.name: each for each in self._mine() if isinstance(each, AddressPool)}
+        pools = {pool.name: pool for pool in self._mine() if isinstance(pool, AddressPool)}
         wanted: list[Range] = []
         for each in self._mine():
             if isinstance(each, AddressPairs) and each.stack == self.cluster.stack:
@@ -88,13 +88,13 @@ def fixed_by_spec(found: Iterable[Diagnostic], left: Iterable[Diagnostic], path:
 
     A rule or pair that is added by hand has no record, so destroy would leave it.
     """
-    remaining = {(each.code, each.where, each.what) for each in left}
-    for each in found:
-        if (each.code, each.where, each.what) in remaining:
-            yield each
+    remaining = {(diagnostic.code, diagnostic.where, diagnostic.what) for diagnostic in left}
+    for diagnostic in found:
+        if (diagnostic.code, diagnostic.where, diagnostic.what) in remaining:
+            yield diagnostic
         else:
-            verb = "address-pairs sync" if each.code in ("pairs.missing", "pairs.partial") else "apply"
-            yield replace(each, fix=f"openstack-prep {verb} {shell.quote(path)}")
+            verb = "address-pairs sync" if diagnostic.code in ("pairs.missing", "pairs.partial") else "apply"
+            yield replace(diagnostic, fix=f"openstack-prep {verb} {shell.quote(path)}")
 
 
 # --- from spec --------------------------------------------------------------------------------
@@ -106,13 +106,13 @@ def look(run: CloudRun, resources: Sequence[Resource], *, path: str = "SPEC") ->
     ``path`` is the spec's file, for the commands in ``fix``.  Raises SpecError when fewer than two clusters take part,
     or when a stack has no outputs for its nodes; CloudError.
     """
-    clusters = [each for each in resources if isinstance(each, RkeCluster) and _takes_part(each)]
+    clusters = [resource for resource in resources if isinstance(resource, RkeCluster) and _takes_part(resource)]
     if len(clusters) < 2:
-        named = ", ".join(str(each.key) for each in clusters) or "no cluster"
+        named = ", ".join(str(cluster.key) for cluster in clusters) or "no cluster"
         fix = "declare cilium with a mesh in two or more of rke_clusters"
         raise SpecError([Mistake("rke_clusters", f"{named} takes part in a mesh", fix)])
-    seen = [_read_nodes(run, resources, each, path) for each in clusters]
-    return _look(run, [DeclaredProject(each, resources) for each in clusters], seen, path)
+    seen = [_read_nodes(run, resources, cluster, path) for cluster in clusters]
+    return _look(run, [DeclaredProject(cluster, resources) for cluster in clusters], seen, path)
 
 
 def _takes_part(cluster: RkeCluster) -> bool:
@@ -147,7 +147,8 @@ def _read_nodes(run: CloudRun, resources: Sequence[Resource], cluster: RkeCluste
         network_id = run.find_id(cluster.sibling(Existing, network, of="network")) if network else None
         return ClusterNodes(networks=(network_id,) if network_id else (), others=ports, diagnostic=diagnostic)
     mistakes = [
-        cluster.mistake(f"{each.where}: {each.what}", each.fix) for each in rke_files.mistakes(cluster, outputs)
+        cluster.mistake(f"{mistake.where}: {mistake.what}", mistake.fix)
+        for mistake in rke_files.mistakes(cluster, outputs)
     ]
     if mistakes:
         raise SpecError(mistakes)
@@ -156,7 +157,7 @@ def _read_nodes(run: CloudRun, resources: Sequence[Resource], cluster: RkeCluste
     names = {address: name for name, _, address in machines}
     nodes = [_named(port, names) for port in ports if port.device_id in servers]
     found = [port for port in nodes if port]
-    does = {each.internal_address: each.roles for each in nodes_of(rke_files.as_declared(cluster, outputs), machines)}
+    does = {node.internal_address: node.roles for node in nodes_of(rke_files.as_declared(cluster, outputs), machines)}
     roles = {port.id: frozenset(role for at in _addresses(port) & does.keys() for role in does[at]) for port in found}
     protocols: set[str] = {pool.protocol for pool in cluster.metallb.pools} if cluster.metallb else set()
     if cluster.cilium and cluster.cilium.load_balancer:
@@ -174,7 +175,7 @@ def _read_nodes(run: CloudRun, resources: Sequence[Resource], cluster: RkeCluste
 
 
 def _addresses(port: PortRecord) -> set[str]:
-    return {each.ip_address for each in port.fixed_ips}
+    return {fixed_ip.ip_address for fixed_ip in port.fixed_ips}
 
 
 def _without_port(
@@ -185,7 +186,7 @@ def _without_port(
     lost = [f"{name} {address}" for address, name in names.items() if address not in there]
     if not lost:
         return None
-    stacks = [each for each in resources if isinstance(each, Stack) and each.name == cluster.stack]
+    stacks = [resource for resource in resources if isinstance(resource, Stack) and resource.name == cluster.stack]
     return Diagnostic(
         code="machine.missing",
         where=cluster.name,
@@ -220,7 +221,7 @@ def _unreadable(
 
 def _named(port: PortRecord, names: Mapping[str, str]) -> PortRecord | None:
     """Return the port of a node, by an address in its stack's outputs; Nova gives ports no names."""
-    name = next((names[each] for each in _addresses(port) & names.keys()), None)
+    name = next((names[address] for address in _addresses(port) & names.keys()), None)
     return replace(port, name=port.name or name) if name else None
 
 
@@ -235,7 +236,7 @@ def _look(run: CloudRun, clusters: Sequence[DeclaredProject], seen: Sequence[Clu
         nodes=[port for each in seen for port in each.ports],
         networks=[network_id for each in seen for network_id in each.networks],
     )
-    members = [rke_files.member(each.cluster) for each in clusters]
+    members = [rke_files.member(cluster.cluster) for cluster in clusters]
     nodes, declared = {}, {}
     for one, each in zip(clusters, seen, strict=True):
         ids = {subnet_id for port in each.ports for subnet_id in port.subnet_ids}

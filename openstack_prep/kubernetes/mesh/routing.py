@@ -89,7 +89,7 @@ def routing(visible: VisibleNetworks, one: MeshCluster, other: MeshCluster) -> I
         for target in other.subnets:
             if source.ip_version == target.ip_version and source.id != target.id:
                 yield from PacketPath(visible, f"{one.name} to {other.name}", source, target).problems()
-    versions = ({each.ip_version for each in cluster.subnets} for cluster in (one, other))
+    versions = ({subnet.ip_version for subnet in cluster.subnets} for cluster in (one, other))
     if one.subnets and other.subnets and set.isdisjoint(*versions):
         yield documented(
             code="network.no-common-ip-version",
@@ -146,7 +146,7 @@ class PacketPath:
     def _first_hop(self) -> str | Diagnostic:
         """Return the router that a node sends its packets to."""
         name = _describe(self.source)
-        routes = ((ipaddress.ip_network(each.destination), each) for each in self.source.host_routes)
+        routes = ((ipaddress.ip_network(host_route.destination), host_route) for host_route in self.source.host_routes)
         route = longest(routes, self.goal)
         gateway = route.nexthop if route else self.source.gateway_ip
         if gateway is None:
@@ -209,9 +209,9 @@ class PacketPath:
             fix = visible.openstack("router", "set", "--enable", router_id)
             return self._diagnostic("router.disabled", f"{name} is switched off", fix)
         connected = visible.connected(router_id)
-        if self.target.id in [each.id for each in connected]:
+        if self.target.id in [subnet.id for subnet in connected]:
             return None
-        routes: list[tuple[Block, SubnetRecord | Route]] = [(each.block, each) for each in connected]
+        routes: list[tuple[Block, SubnetRecord | Route]] = [(subnet.block, subnet) for subnet in connected]
         routes += [(ipaddress.ip_network(each.destination), each) for each in router.routes]
         best = longest(routes, self.goal)
         if best is None:
@@ -238,7 +238,7 @@ class PacketPath:
             f"{self.visible.router(router_id)} has a route to {route.destination} by {address}, "
             "which is not a router's address"
         )
-        sure = all(self.visible.sees(each) for each in self.visible.connected(router_id) if address in each.block)
+        sure = all(self.visible.sees(subnet) for subnet in self.visible.connected(router_id) if address in subnet.block)
         return self._diagnostic("route.dead-end", what, self.fix.without(router_id, route), sure=sure)
 
 

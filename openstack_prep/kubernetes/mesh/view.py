@@ -55,7 +55,7 @@ class MeshCluster:
 
     def blocks(self, version: int) -> list[Block]:
         """Return the networks of its nodes of an IP version."""
-        return [each.block for each in self.subnets if each.ip_version == version]
+        return [subnet.block for subnet in self.subnets if subnet.ip_version == version]
 
     def port_names(self, ids: Iterable[str]) -> str:
         """Return the first three ports by name or id, and how many more there are."""
@@ -174,7 +174,7 @@ def read(
         project_id=project_id,
         sees_all=sees_all,
         subnets=subnets,
-        networks=list_by_id(network, NetworkRecord, {each.network_id for each in subnets.values()}),
+        networks=list_by_id(network, NetworkRecord, {subnet.network_id for subnet in subnets.values()}),
         interfaces=interfaces,
         routers=list_by_id(network, RouterRecord, {port.device_id for port in interfaces}),
         groups=groups,

@@ -77,8 +77,8 @@ def agent_config(path: Path, release: int, replicas: Mapping[str, int]) -> Itera
     """
     document = Document(path, of_go=True)
     document.refuse_bare_keys()
-    for each in document.repeated:
-        yield documented(code="agent-config.invalid", where=each.where, what=each.what, fix=each.fix)
+    for mistake in document.repeated:
+        yield documented(code="agent-config.invalid", where=mistake.where, what=mistake.what, fix=mistake.fix)
     data = document.data
     if not isinstance(data, Mapping):
         fix = "write apiVersion, kind, metadata and rendezvousIP"
@@ -104,7 +104,7 @@ def _of_kinds(node: Raw, path: str, steps: Steps, release: int) -> Iterator[Find
         here, inner = (*steps, name), f"{path}.{name}".lstrip(".").lower()
         known = KNOWN.get(inner)
         if known is None:
-            names = [each.rpartition(".")[2] for each in FIELDS if each.rpartition(".")[0].lower() == path]
+            names = [field.rpartition(".")[2] for field in FIELDS if field.rpartition(".")[0].lower() == path]
             yield here, "is unknown: the installer stops", suggest(str(name), names, "take it out")
         elif release < SINCE.get(known, 0):
             what = f"is unknown to {releases.name(release)}, came with {releases.name(SINCE[known])}"
@@ -168,9 +168,14 @@ def _doubtful(data: Raw, release: int) -> Iterator[tuple[Steps, str, str, str]]:
         why = "the installer does not look at it, and other programs tell documents apart by it"
         yield ("kind",), f"is {shown(kind)}" if kind else "is missing", why, "write AgentConfig"
     hosts = _Hosts.of(data, release)
-    masters = [each for each in hosts.hosts if _text(each, "role") in ("", "master")]
-    addresses = [_addresses(each) for each in masters]
-    if hosts.rendezvous and masters and all(addresses) and all(hosts.rendezvous not in each for each in addresses):
+    masters = [host for host in hosts.hosts if _text(host, "role") in ("", "master")]
+    addresses = [_addresses(master) for master in masters]
+    if (
+        hosts.rendezvous
+        and masters
+        and all(addresses)
+        and all(hosts.rendezvous not in address for address in addresses)
+    ):
         why = "the host with this address starts the installation, and all others wait for it"
         yield ("rendezvousIP",), "is no static address of a master in hosts", why, "write the address of one master"
 
@@ -247,7 +252,7 @@ class _Hosts:
                 yield here, "is missing", "write name and macAddress of one interface at least"
                 continue
             config = value_of(host, "networkConfig")
-            names = [_text(each, "name") for each in interfaces]
+            names = [_text(interface, "name") for interface in interfaces]
             if config is not None and self.release >= 14 and len({*names}) < len(names):
                 yield here, "have the same name twice", "write the name that networkConfig has for each"
             for number, each in enumerate(interfaces):
@@ -293,8 +298,8 @@ def _addresses(host: object) -> list[str]:
     """Return the static addresses of a host (agent/common.go, GetAllHostIPs)."""
     interfaces = value_of(value_of(host, "networkConfig"), "interfaces")
     lists = [
-        value_of(value_of(each, family), "address")
-        for each in (interfaces if isinstance(interfaces, list) else ())
+        value_of(value_of(interface, family), "address")
+        for interface in (interfaces if isinstance(interfaces, list) else ())
         for family in ("ipv4", "ipv6")
     ]
     found = [_text(each, "ip") for addresses in lists if isinstance(addresses, list) for each in addresses]

@@ -70,7 +70,7 @@ def _missing(cloud: str, clouds_file: Path | None) -> Diagnostic:
         what = f"the entry {cloud!r} is not a mapping"
     else:
         what = f"has no entry {cloud!r}; it has {', '.join(sorted(map(str, entries))) or 'none'}"
-        others = (str(each) for each in places(CLOUDS) if each != path and each.is_file())
+        others = (str(place) for place in places(CLOUDS) if place != path and place.is_file())
         if hidden := next((each for each in others if cloud in readable(None, [each])), None):
             what += f", and hides {hidden}, which has this entry"
             fix = f"export OS_CLIENT_CONFIG_FILE={shell.quote(hidden)}"
@@ -240,7 +240,7 @@ def _ignored(given: Raw, auth: Raw) -> Iterator[EntryMistake]:
     regions = given.get("regions")
     if isinstance(regions, list) and regions and not given.get("region_name"):
         yield EntryMistake(("regions",), "is a list, from which the installer chooses none", "write region_name")
-    elif isinstance(regions, list) and any(isinstance(each, dict) and each.get("values") for each in regions):
+    elif isinstance(regions, list) and any(isinstance(region, dict) and region.get("values") for region in regions):
         yield EntryMistake(("regions",), "has values, which the installer does not take", "write them into the entry")
 
 

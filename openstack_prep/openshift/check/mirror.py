@@ -60,7 +60,7 @@ _LOGIN = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 def mirrors_of(repository: str, sources: Iterable[Mirror]) -> list[str]:
     """Return the repositories that are asked in place of one, in this order."""
-    covering = [each for each in sources if is_below(repository, each.source)]
+    covering = [source for source in sources if is_below(repository, source.source)]
     longest = max((each.source for each in covering), key=len, default=None)
     named = (mirror for each in covering if each.source == longest for mirror in each.mirrors)
     return list(dict.fromkeys(f"{mirror}{repository[len(longest or '') :]}" for mirror in named))
@@ -97,19 +97,19 @@ MANIFESTS = ("manifests", "openshift")
 def left_mirrors(folder: Path) -> list[Mirror]:
     """Return the mirrors of the ImageDigestMirrorSets that oc-mirror left in a folder, or in the one around it."""
     found = []
-    for each in (*_documents(folder / WORKSPACE), *_documents(Path(os.path.realpath(folder)).parent / WORKSPACE)):
-        if each.get("kind") == "ImageDigestMirrorSet":
-            found += [_mirror(entry) for entry in _at(each, "spec", "imageDigestMirrors")]
+    for document in (*_documents(folder / WORKSPACE), *_documents(Path(os.path.realpath(folder)).parent / WORKSPACE)):
+        if document.get("kind") == "ImageDigestMirrorSet":
+            found += [_mirror(entry) for entry in _at(document, "spec", "imageDigestMirrors")]
     return list(dict.fromkeys(mirror for mirror in found if mirror))
 
 
 def policy_for(repository: str, folder: Path) -> str | None:
     """Return the name of the ClusterImagePolicy among the manifests that covers a repository."""
     for name in (*MANIFESTS, WORKSPACE):
-        for each in _documents(folder / name):
-            scopes = map(str, _at(each, "spec", "scopes")) if each.get("kind") == "ClusterImagePolicy" else ()
+        for document in _documents(folder / name):
+            scopes = map(str, _at(document, "spec", "scopes")) if document.get("kind") == "ClusterImagePolicy" else ()
             if any(is_below(repository, scope) for scope in scopes):
-                metadata = each.get("metadata")
+                metadata = document.get("metadata")
                 return str(metadata.get("name")) if isinstance(metadata, Mapping) else "ClusterImagePolicy"
     return None
 
@@ -135,7 +135,7 @@ def _documents(folder: Path) -> Iterator[Mapping[str, Any]]:
             documents = parse_yaml_documents(read_text(path))
         except (OSError, UnicodeDecodeError, yaml.YAMLError):
             continue
-        yield from (each for each in documents if isinstance(each, Mapping))
+        yield from (document for document in documents if isinstance(document, Mapping))
 
 
 # --- registry ---------------------------------------------------------------------------------
@@ -277,10 +277,10 @@ def _codes(status: int, body: bytes) -> str:
     """Return the status, and the codes of the registry's own errors."""
     try:
         errors = json.loads(body)["errors"]
-        codes = [str(each["code"]) for each in errors]
+        codes = [str(error["code"]) for error in errors]
     except (ValueError, RecursionError, KeyError, TypeError):
         codes = []
-    named = ", ".join(each for each in codes if re.fullmatch("[A-Z_]{1,40}", each))
+    named = ", ".join(code for code in codes if re.fullmatch("[A-Z_]{1,40}", code))
     return f"{status} ({named})" if named else str(status)
 
 
@@ -338,7 +338,9 @@ def _incomplete(context: CheckContext) -> Iterator[Diagnostic]:
     has_payload = any(mirrors_of(each, sources) for each in payloads)
     mirrored = {RELEASE: bool(mirrors_of(RELEASE, sources)), payloads[-1]: has_payload}
     missing = [repository for repository, there in mirrored.items() if not there]
-    left = [each for each in left_mirrors(context.path.parent) if each.source in (RELEASE, *payloads)]
+    left = [
+        left_mirror for left_mirror in left_mirrors(context.path.parent) if left_mirror.source in (RELEASE, *payloads)
+    ]
     if not missing or (len(missing) == len(mirrored) and not left):
         return
     new = [each for each in left if not mirrors_of(each.source, sources)]
@@ -427,7 +429,7 @@ def _ask(context: CheckContext, mirrored: str, digest: str, policy: str) -> Diag
 
 def _has_signature(outcome: ManifestAnswer) -> bool:
     layers = outcome.manifest.get("layers")
-    kinds = [each.get("mediaType") for each in layers if isinstance(each, dict)] if isinstance(layers, list) else []
+    kinds = [layer.get("mediaType") for layer in layers if isinstance(layer, dict)] if isinstance(layers, list) else []
     return _SIGNATURE in kinds
 
 

@@ -97,7 +97,7 @@ def _floating(context: CheckContext, which: str) -> set[str]:
         return {*filter(None, [named]), *(given if _balanced(context) else ())}
     if which == "ingress" and cluster.external_network:  # one will be attached later; only the user knows which
         mine = listed(context, FloatingIPRecord, project_id=context.cloud.project_id)
-        return {each.address for each in mine} - {cluster.api_floating_ip}
+        return {floating_ip.address for floating_ip in mine} - {cluster.api_floating_ip}
     return set()
 
 

@@ -128,8 +128,8 @@ def _replicas(given: InstallConfigValues, section: str) -> int:
     if node is None and section == "arbiter":
         return 0
     pools = node if isinstance(node, list) and node else [node]
-    numbers = [value_of(each, "replicas") for each in pools]
-    return sum(3 if each is None else each for each in numbers if each is None or isinstance(each, int))
+    numbers = [value_of(pool, "replicas") for pool in pools]
+    return sum(3 if number is None else number for number in numbers if number is None or isinstance(number, int))
 
 
 def _machines(given: InstallConfigValues, release: int) -> Iterator[Diagnostic]:
@@ -185,7 +185,7 @@ class Verdict:
     def placed(self) -> tuple[Diagnostic, ...]:
         """The findings, those about a field with the file and its line; raises SpecError if it cannot be read."""
         given = InstallConfigValues(self.path, without_cloud=True)
-        return tuple(replace(each, where=given.place_of(each.where)) for each in self.findings)
+        return tuple(replace(finding, where=given.place_of(finding.where)) for finding in self.findings)
 
     @property
     def errors(self) -> int:
@@ -200,7 +200,7 @@ class Verdict:
         return self._count(DiagnosticStatus.UNKNOWN)
 
     def _count(self, status: DiagnosticStatus) -> int:
-        return sum(each.status is status for each in self.findings)
+        return sum(finding.status is status for finding in self.findings)
 
     def data(self) -> Values:
         """Return it as JSON has it."""
@@ -211,7 +211,7 @@ class Verdict:
             "errors": self.errors,
             "warnings": self.warnings,
             "unknown": self.unknown,
-            "findings": [each.data() for each in self.findings],
+            "findings": [finding.data() for finding in self.findings],
         }
 
 
@@ -243,7 +243,7 @@ def preflight(
         mine = find_entry(cluster.cloud, clouds_file)
         of_entry = list(entry(cluster.cloud, clouds_file))
         found = [*_of_document(given, cluster, contents), *fips(cluster), *of_entry]
-        blocking = [each for each in of_entry if mine is None or not _is_token(mine, each)]
+        blocking = [diagnostic for diagnostic in of_entry if mine is None or not _is_token(mine, diagnostic)]
         if mine is not None and not fatal(blocking):
             found += _of_cloud(mine, cluster, contents, path, installer, hosts, jobs)
     return _verdict(path, given, cluster, found)
@@ -272,24 +272,24 @@ def _of_document(
     """Yield what is wrong with the file for its release, without asking the cloud."""
     if minor(cluster.release) > NEWEST:
         yield _newer(cluster.release)
-    for each in findings(given.data, cluster.release):
-        code, why = _consequence(each)
+    for finding in findings(given.data, cluster.release):
+        code, why = _consequence(finding)
         yield Diagnostic(
             code=code,
-            where=each.where,
-            what=each.what,
+            where=finding.where,
+            what=finding.what,
             why=why,
-            fix=each.fix,
-            status=DiagnosticStatus.ERROR if is_fatal(each) else DiagnosticStatus.WARNING,
+            fix=finding.fix,
+            status=DiagnosticStatus.ERROR if is_fatal(finding) else DiagnosticStatus.WARNING,
         )
     yield from agent_based(given, cluster)
-    for each in mistakes(cluster, contents, mandatory(given)):
+    for mistake in mistakes(cluster, contents, mandatory(given)):
         yield Diagnostic(
-            code=each.code,
-            where=_in_the_file(each, minor(cluster.release)),
-            what=_in_its_words(each.what, minor(cluster.release)),
+            code=mistake.code,
+            where=_in_the_file(mistake, minor(cluster.release)),
+            what=_in_its_words(mistake.what, minor(cluster.release)),
             why="the installer refuses it, or creates a cluster that does not work",
-            fix=_in_its_words(each.fix, minor(cluster.release)),
+            fix=_in_its_words(mistake.fix, minor(cluster.release)),
         )
 
 
@@ -325,9 +325,13 @@ def _in_the_file(mistake: Mistake, release: int) -> str:
 
 def _in_its_words(text: str, release: int) -> str:
     """Return a text with the installer's names of fields; names without a dot or underscore may be plain English."""
-    installer_names = {each.of: (each.spelling(release) or each.spellings[0]).path.replace("[]", "") for each in FIELDS}
+    installer_names = {
+        field.of: (field.spelling(release) or field.spellings[0]).path.replace("[]", "") for field in FIELDS
+    }
     names = "|".join(
-        re.escape(each) for each in sorted(installer_names, key=len, reverse=True) if re.search("[._]", each)
+        re.escape(installer_name)
+        for installer_name in sorted(installer_names, key=len, reverse=True)
+        if re.search("[._]", installer_name)
     )
     return re.sub(rf"(?<![\w.])({names})\b", lambda found: installer_names[found[1]], text)
 

@@ -37,7 +37,7 @@ def endpoints(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield what is wrong with the certificates of the other services that the installer or the cluster calls."""
     cloud = context.cloud
     if cloud.tls.verify:
-        mine = [each for each in cloud.endpoints if each["interface"] == (cloud.interface or "public")]
+        mine = [endpoint for endpoint in cloud.endpoints if endpoint["interface"] == (cloud.interface or "public")]
         urls = {each["url"] for each in mine if each["type"] in CALLED}
         others = [url for url in urls if _host(url) != _host(cloud.auth_url)]
         yield from certificates(others, context.release, cacert=cloud.tls.cacert)
@@ -122,7 +122,7 @@ def region(cloud: Cloud, named: str | None) -> Iterator[Diagnostic]:
     Without one gophercloud takes the first endpoint of the catalogue, of whichever region that is (gophercloud 2.8.0,
     endpoint_location.go, V3EndpointURL).
     """
-    regions = sorted({each["region"] for each in cloud.endpoints})
+    regions = sorted({endpoint["region"] for endpoint in cloud.endpoints})
     if not regions:
         yield documented(
             code="catalog.empty",
@@ -161,7 +161,7 @@ def services(context: CheckContext) -> Iterator[Diagnostic]:
 def _volume_type(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield whether the service of volumes has only types that the gophercloud of the release does not ask for."""
     interface = context.cloud.interface or "public"
-    types = {each["type"] for each in context.cloud.endpoints if each["interface"] == interface}
+    types = {endpoint["type"] for endpoint in context.cloud.endpoints if endpoint["interface"] == interface}
     if context.release > ANY_VOLUME_TYPE_SINCE or VOLUME_TYPE in types:
         return
     yield Diagnostic(

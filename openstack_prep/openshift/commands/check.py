@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     judge_reports(options)
     _refuse_options(options)
-    paths = [find_file(each, CONFIG.name) for each in options.paths]
+    paths = [find_file(path, CONFIG.name) for path in options.paths]
     if not options.release:
         _refuse_missing(paths)
     installer = options.installer or find_installer(paths[0], options.release)
@@ -59,7 +59,7 @@ def _refuse_options(options: argparse.Namespace) -> None:
 def _refuse_missing(paths: list[Path]) -> None:
     """Name what is no install-config.yaml; the installer beside it, which tells the release, is not missed then."""
     what, fix = f"cannot be read: {os.strerror(errno.ENOENT)}", "name the file or its folder"
-    if missing := [Mistake(str(each), what, fix, code=Code.SPEC_UNREADABLE) for each in paths if not each.exists()]:
+    if missing := [Mistake(str(path), what, fix, code=Code.SPEC_UNREADABLE) for path in paths if not path.exists()]:
         raise SpecError(missing)
     if len(paths) == 1:
         InstallConfigValues(paths[0], without_cloud=True)  # raises SpecError for a file of another form
@@ -75,15 +75,15 @@ def _check_files(options: argparse.Namespace, paths: list[Path], release: str) -
         except SpecError as unreadable:
             mistakes += unreadable.mistakes
     error = SpecError(mistakes) if mistakes else None
-    code = error.exit_code if error else 1 if any(each.errors for each in verdicts) else 0
-    text = "\n".join(_text(each, "without its cloud") for each in verdicts)
+    code = error.exit_code if error else 1 if any(verdict.errors for verdict in verdicts) else 0
+    text = "\n".join(_text(verdict, "without its cloud") for verdict in verdicts)
     if len(paths) > 1:
         errors = error_data(error) if error else []
-        print_result(options, text, {"files": [each.data() for each in verdicts], "errors": errors})
+        print_result(options, text, {"files": [verdict.data() for verdict in verdicts], "errors": errors})
     elif verdicts:
         print_result(options, text, verdicts[0].data())
-    found = [diagnostic for each in verdicts for diagnostic in each.placed]
-    unread = {*paths} - {each.path for each in verdicts}
+    found = [diagnostic for verdict in verdicts for diagnostic in verdict.placed]
+    unread = {*paths} - {verdict.path for verdict in verdicts}
     code = report(options, [*(error.diagnostics if error else ()), *found], code, paths, unread)
     code = write_html(options, lambda: _page(verdicts, mistakes, None), code)
     if error:
@@ -93,14 +93,14 @@ def _check_files(options: argparse.Namespace, paths: list[Path], release: str) -
 
 def _page(verdicts: list[Verdict], unread: list[Mistake], look: Callable[[], Topology] | None) -> Page:
     found = [each for verdict in verdicts for each in verdict.findings]
-    groups = [(str(each.path), [one.data() for one in each.placed]) for each in verdicts]
+    groups = [(str(verdict.path), [one.data() for one in verdict.placed]) for verdict in verdicts]
     if unread:
-        groups.append(("Unreadable", [each.diagnostic(SpecError.code).data() for each in unread]))
+        groups.append(("Unreadable", [mistake.diagnostic(SpecError.code).data() for mistake in unread]))
     facts = dict.fromkeys(
-        fact for each in verdicts for fact in (("Release", each.release), ("Cloud", each.cloud or "none"))
+        fact for verdict in verdicts for fact in (("Release", verdict.release), ("Cloud", verdict.cloud or "none"))
     )
-    good = not unread and not any(each.errors for each in verdicts)
-    title = "Check of " + (", ".join(str(each.path) for each in verdicts) or CONFIG.name)
+    good = not unread and not any(verdict.errors for verdict in verdicts)
+    title = "Check of " + (", ".join(str(verdict.path) for verdict in verdicts) or CONFIG.name)
     from openstack_prep.reports.html_content import page_of_findings  # only for --html
 
     return page_of_findings(title, summary(found), good, [*facts], groups, look)

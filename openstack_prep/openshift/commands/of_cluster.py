@@ -51,8 +51,8 @@ def _is_of_others(program: Path) -> bool:
     The own group does not count: where each user has one, it may write everywhere (umask 002).
     """
     target = Path(os.path.realpath(program))
-    for each in {program.parent, target, target.parent}:
-        found = each.stat()
+    for path in {program.parent, target, target.parent}:
+        found = path.stat()
         others = stat.S_IWOTH | (stat.S_IWGRP if found.st_gid != os.getegid() else 0)
         is_writable = found.st_mode & others and not found.st_mode & stat.S_ISVTX
         if is_writable or found.st_uid not in (0, os.geteuid()):

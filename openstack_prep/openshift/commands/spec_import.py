@@ -34,8 +34,8 @@ def run(options: argparse.Namespace) -> int:
     data = {
         "spec": dict(found.sections),
         "files": [str((folder or Path()) / name) for name in files] if folder else [*found.files],
-        "left_out": [str(each) for each in found.left_out],
-        "refused": [each.data() for each in found.refused],
+        "left_out": [str(mistake) for mistake in found.left_out],
+        "refused": [diagnostic.data() for diagnostic in found.refused],
     }
     print_result(options, _text(found, folder, files), data)
     return 1 if found.refused else 0

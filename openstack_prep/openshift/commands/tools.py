@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
         key=options.key,
     )
     tools = fetch_tools(wanted, _progress())
-    print_result(options, "\n".join([*map(_line, tools), _trust(tools)]), {"tools": [asdict(each) for each in tools]})
+    print_result(options, "\n".join([*map(_line, tools), _trust(tools)]), {"tools": [asdict(tool) for tool in tools]})
     return 0
 
 
@@ -51,7 +51,7 @@ def _line(tool: Tool) -> str:
 
 def _trust(tools: tuple[Tool, ...]) -> str:
     """Return who vouches for the checksums."""
-    signers = sorted({each.signed_by for each in tools if each.signed_by})
-    if signers and all(each.signed_by for each in tools):
+    signers = sorted({tool.signed_by for tool in tools if tool.signed_by})
+    if signers and all(tool.signed_by for tool in tools):
         return f"sha256sum.txt is signed by {' and '.join(signers)}"
     return "the signature of sha256sum.txt was not verified; pass --key FILE to verify it"

@@ -114,6 +114,6 @@ def _page(options: argparse.Namespace, cloud: Cloud, what: VerificationRequest, 
         summary(found.links),
         found.ok,
         [("Cluster", what.cluster_name), ("infraID", found.infra_id), ("Cloud", cloud.name)],
-        [(f"{each.name}: {each.target}", [link.data() for link in each.links]) for each in found.chains],
+        [(f"{chain.name}: {chain.target}", [link.data() for link in chain.links]) for chain in found.chains],
         lambda: sources.of_cluster(cloud, what.metadata.infra_id, jobs=options.jobs),
     )

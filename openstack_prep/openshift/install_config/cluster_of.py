@@ -121,7 +121,7 @@ class _Reading:
         """Separate the networks of pods from the host prefix; a spec has one for all IPv4 networks."""
         networks = self.values.pop("cluster_networks", [])
         try:
-            parted = [_cluster_network(each) for each in networks]
+            parted = [_cluster_network(network) for network in networks]
         except (AttributeError, KeyError, TypeError, ValueError):
             self._wrong(
                 "cluster_networks", "contains an invalid network", "write {cidr: 10.128.0.0/14, hostPrefix: 23}"
@@ -142,9 +142,9 @@ class _Reading:
         for of, path in OLD_NETWORKS.items():
             old = self._given.value(path)
             networks = [value_of(each, "cidr") for each in old] if isinstance(old, list) else [old]
-            for each in networks if self._paths.get(of) != path else []:
-                if each is not None and not _is_network(each):
-                    what = f"{shown(each)} is not a network in CIDR notation"
+            for network in networks if self._paths.get(of) != path else []:
+                if network is not None and not _is_network(network):
+                    what = f"{shown(network)} is not a network in CIDR notation"
                     self._mistakes.append(Mistake(self._given.place(path), what, f"leave it out, or {CIDR_FIX}"))
 
     def _check_constants(self) -> None:
@@ -277,8 +277,8 @@ def _nested(values: Raw) -> Values:
     for of, value in values.items():
         *parents, last = of.split(".")
         inner = nested
-        for each in parents:
-            inner = inner.setdefault(each, {})
+        for parent in parents:
+            inner = inner.setdefault(parent, {})
         inner[last] = value
     return nested
 

@@ -46,8 +46,8 @@ def values(cluster: InstallConfigFields, contents: FileContents) -> dict[str, ob
             declared.setdefault(f"{pool}.flavor", cluster.machines.flavor)
     declared["network_type"] = cluster.network_type or default_network_type(cluster.release)
     declared["cluster_networks"] = [
-        {"cidr": each, "hostPrefix": HOST_PREFIX_IPV6 if ":" in each else cluster.host_prefix}
-        for each in cluster.cluster_networks
+        {"cidr": cluster_network, "hostPrefix": HOST_PREFIX_IPV6 if ":" in cluster_network else cluster.host_prefix}
+        for cluster_network in cluster.cluster_networks
     ]
     if contents.pull_secret is not None:
         declared["pull_secret"] = compact(contents.pull_secret)

@@ -108,22 +108,22 @@ def _truth(value: object) -> bool | None:
 
 
 CIDRS = Form(
-    lambda values: [{"cidr": each} for each in values],
-    lambda values: [_named(each, "cidr")["cidr"] for each in values],
+    lambda values: [{"cidr": value} for value in values],
+    lambda values: [_named(value, "cidr")["cidr"] for value in values],
 )
 DIGIT = Form(lambda value: str(int(value)), _truth)
 JOINED = Form(",".join, lambda value: [name for each in value.split(",") if (name := each.strip())])
 REFERENCE = Form(_reference, _referred)
 FIXED_IPS = Form(
-    lambda values: [{"subnet": _reference(each)} for each in values],
-    lambda values: [_referred(_named(each, "subnet")["subnet"]) for each in values],
+    lambda values: [{"subnet": _reference(value)} for value in values],
+    lambda values: [_referred(_named(value, "subnet")["subnet"]) for value in values],
 )
 REST_OF_32 = Form(lambda value: 32 - int(value), lambda value: 32 - int(value))
 """Bits of the addresses of a machine's part, where hostPrefix has those of its network (types/conversion, 4.1)."""
 ID = Form(lambda value: str(value.id) if value.id else None, lambda value: {"id": value})
 MIRRORS = Form(
-    lambda values: [{"source": each.source, "mirrors": list(each.mirrors)} for each in values],
-    lambda values: [_mirrored(each) for each in values],
+    lambda values: [{"source": value.source, "mirrors": list(value.mirrors)} for value in values],
+    lambda values: [_mirrored(value) for value in values],
 )
 
 

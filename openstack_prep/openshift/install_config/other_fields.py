@@ -72,7 +72,7 @@ def _kinds(document: Raw, release: int) -> Iterator[Mistake]:
     for where in MAPS:
         value = value_of(document, where)
         parts = value.values() if isinstance(value, Mapping) else [] if value is None else [value, [value]]
-        if any(isinstance(each, Mapping | list) for each in parts):
+        if any(isinstance(part, Mapping | list) for part in parts):
             yield Mistake(where, "is not a mapping of strings", "write NAME: VALUE, or leave it out")
 
 
@@ -161,9 +161,9 @@ def _no_proxy(document: Raw, release: int) -> Iterator[Mistake]:
 
 
 def _host_prefixes(document: Raw, release: int) -> Iterator[Mistake]:
-    path = next((each for each in POD_NETWORKS if value_of(document, each)), POD_NETWORKS[0])
+    path = next((pod_network for pod_network in POD_NETWORKS if value_of(document, pod_network)), POD_NETWORKS[0])
     networks = value_of(document, path)
-    lengths = [_host_prefix(each) for each in networks] if isinstance(networks, list) else []
+    lengths = [_host_prefix(network) for network in networks] if isinstance(networks, list) else []
     if len({length for version, length in lengths if version == 4}) > 1 and release in releases.ONE_HOST_PREFIX:
         yield Mistake(f"{path}[].hostPrefix", "differs between IPv4 networks", "write the same for all of them")
     for index, (version, length) in enumerate(lengths):

@@ -72,9 +72,9 @@ def findings(document: Raw, release: str) -> list[Mistake]:
         *_Walk(number, platform_of(document), _gates(document, number)).below(document, "", ""),
         *_contradictions(document, number),
     ]
-    for each in mistakes_of_others(document, number):
-        if each.where not in {other.where for other in found if is_fatal(other)}:  # further mistakes follow from it
-            found.append(_finding(each.where, each.what, STOPS, each.fix))
+    for mistake in mistakes_of_others(document, number):
+        if mistake.where not in {other.where for other in found if is_fatal(other)}:  # further mistakes follow from it
+            found.append(_finding(mistake.where, mistake.what, STOPS, mistake.fix))
     return found
 
 
@@ -191,13 +191,13 @@ class _Walk:
 @cache
 def _lists() -> frozenset[str]:
     """Return the lowercase paths of lists that have fields below them."""
-    return frozenset(_key(each) for each in _parents() if each.endswith("[]"))
+    return frozenset(_key(parent) for parent in _parents() if parent.endswith("[]"))
 
 
 @cache
 def _folders() -> frozenset[str]:
     """Return the lowercase paths of mappings, as far as the table of fields knows them."""
-    return frozenset(_key(each) for each in _parents()) - _lists()
+    return frozenset(_key(parent) for parent in _parents()) - _lists()
 
 
 def _parents() -> Iterator[str]:
@@ -268,9 +268,9 @@ def _contradictions(document: Raw, release: int) -> Iterator[Mistake]:
     """Yield fields that are given by their name and an old name, and what the installer does."""
     for field in FIELDS:
         current = field.spelling(release)
-        for old in (each for each in field.spellings if current and each.until <= release):
+        for old in (spelling for spelling in field.spellings if current and spelling.until <= release):
             assert current is not None
-            new, former = (_meant(document, each) for each in (current, old))
+            new, former = (_meant(document, spelling) for spelling in (current, old))
             if new is None or former is None:
                 continue
             both = f"{current.path} and {old.path}"

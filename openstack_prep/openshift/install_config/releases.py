@@ -69,7 +69,7 @@ class Span:
 
 def enabled_gates(gates: Iterable[str]) -> frozenset[str]:
     """Return the names in featureGates that are switched on, as Go's ParseBool reads them."""
-    pairs = (each.partition("=") for each in gates)
+    pairs = (gate.partition("=") for gate in gates)
     return frozenset(name for name, _, value in pairs if GO_BOOLEANS.get(value))
 
 

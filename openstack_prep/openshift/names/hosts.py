@@ -58,7 +58,7 @@ class ClusterNames:
 
     def wanted(self) -> Wanted:
         """Return the addresses that each name may have, as entries of hosts files and dnsmasq spell names."""
-        apps = [f"{each}.apps.{self.domain}" for each in self.routes]
+        apps = [f"{route}.apps.{self.domain}" for route in self.routes]
         below = [(self.ingress, name) for name in (*apps, f"{WILDCARD}apps.{self.domain}")]
         exact = [pair for address, name in self.servers() for pair in ((address, name), (address, f"{WILDCARD}{name}"))]
         below += [(address, f"{WILDCARD}{name}") for address, name in below[:-1]]

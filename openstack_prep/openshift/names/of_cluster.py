@@ -92,7 +92,7 @@ def _opened(install_config: Path | None) -> tuple[InstallConfigValues | None, li
 
 def _raise(of_file: list[Mistake], others: list[Mistake]) -> None:
     """Raise SpecError for all mistakes; of an invalid file, missing values are not reported."""
-    mistakes = [*of_file, *(each for each in others if not of_file or each.what != MISSING)]
+    mistakes = [*of_file, *(mistake for mistake in others if not of_file or mistake.what != MISSING)]
     if mistakes:
         raise SpecError(mistakes)
 

@@ -49,8 +49,8 @@ def resolve(names: Iterable[str], *, hosts: Path | None = None, seconds: float =
 
 
 def _listed(file: Path, entries: Sequence[NameEntry]) -> ResolvedName:
-    addresses = (address for each in entries for address in each.addresses)
-    return ResolvedName(tuple(addresses), ", ".join(f"{file}:{each.number}" for each in entries), file)
+    addresses = (address for entry in entries for address in entry.addresses)
+    return ResolvedName(tuple(addresses), ", ".join(f"{file}:{entry.number}" for entry in entries), file)
 
 
 def _ask(name: str, answer: ResolvedName) -> None:

@@ -239,7 +239,7 @@ class ArchiveList:
     def location(self, archive: Archive) -> str:
         """Return the URL or path of an archive; a folder may have it under an alias."""
         places = [f"{self.wanted.source}/{name}" for name in (archive.name, *archive.aliases)]
-        return next((each for each in places if Path(local_path(each)).exists()), places[0])
+        return next((place for place in places if Path(local_path(place)).exists()), places[0])
 
     def _signature(self) -> tuple[bytes, str]:
         """Return the signature, from the first of its file names that exists, and its URL or path."""

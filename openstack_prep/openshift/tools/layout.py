@@ -191,9 +191,9 @@ class ToolRequest:
         for where, value, known in machine:
             if value not in get_args(known):
                 yield Mistake(where, f"{value!r} is not supported", f"give one of {', '.join(get_args(known))}")
-        for each in self.tools:
-            if each not in NAMES:
-                yield Mistake("tools", f"{each!r} is not a tool of a release", f"give some of {', '.join(NAMES)}")
+        for tool in self.tools:
+            if tool not in NAMES:
+                yield Mistake("tools", f"{tool!r} is not a tool of a release", f"give some of {', '.join(NAMES)}")
         if not self.tools:
             yield Mistake("tools", "no tools selected", f"give some of {', '.join(NAMES)}")
 

@@ -58,7 +58,7 @@ def unpack(
         content.allow(HEADERS)
         while content.read(CHUNK):  # the checksum is verified at the end
             pass
-    missing = ", ".join(each for each in tools if each not in parts)
+    missing = ", ".join(tool for tool in tools if tool not in parts)
     if missing:
         raise DownloadError(f"{where} contains no {missing}")
     return parts

@@ -96,7 +96,7 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> ProjectView:
         searched = bool(roles) and not roles - {"master", "bootstrap"}
         worker_groups = start(lambda: list_records(neutron, GroupRecord, name=name, **mine) if searched else [])
         behind = {port.device_id for port in interfaces() or ()}
-        behind |= {each.router_id for each in floating_ips() or () if each.router_id}
+        behind |= {floating_ip.router_id for floating_ip in floating_ips() or () if floating_ip.router_id}
         routers = start(lambda: list_by_id(neutron, RouterRecord, behind))
         return ProjectView(
             infra_id=infra_id,
@@ -222,7 +222,9 @@ class AccessPath:
         if self.wanted.compact or "worker" in roles or not roles or self._masters_are_routers:
             return False
         tag = naming.tag(self.infra_id)
-        groups = [each for each in self.view.worker_groups or () if not foreign_tags(each.tags, tag)]
+        groups = [
+            worker_group for worker_group in self.view.worker_groups or () if not foreign_tags(worker_group.tags, tag)
+        ]
         return bool(groups) or "bootstrap" in roles
 
     @property
@@ -276,7 +278,7 @@ class AccessPath:
         new = f"{self.infra_id}-router"
         router = routers[0] if routers else new
         create = [] if routers else [f"{self.client} router create --external-gateway {external} {new}"]
-        return " && ".join([*create, *(f"{self.client} router add subnet {router} {each}" for each in subnets)])
+        return " && ".join([*create, *(f"{self.client} router add subnet {router} {subnet}" for subnet in subnets)])
 
     @property
     def _cloud(self) -> Sequence[str]:
@@ -293,7 +295,7 @@ class AccessPath:
 
 
 def addresses(port: PortRecord) -> list[str]:
-    return [each.ip_address for each in port.fixed_ips]
+    return [fixed_ip.ip_address for fixed_ip in port.fixed_ips]
 
 
 def some(names: Iterable[str]) -> str:

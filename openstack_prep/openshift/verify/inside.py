@@ -134,13 +134,13 @@ def _admitted(path: AccessPath, tcp: int, version: int) -> Iterator[Diagnostic]:
 def _groups(path: AccessPath, port: PortRecord) -> list[GroupRecord]:
     """Return the groups of a port that these credentials may read."""
     known = path.view.groups or {}
-    return [known[each] for each in port.security_groups if each in known]
+    return [known[security_group] for security_group in port.security_groups if security_group in known]
 
 
 def _only_inside(path: AccessPath, found: Admission) -> bool:
     """Whether only the cluster's own subnets are let in, from which nobody comes by a floating IP."""
-    subnets = [each.block for each in (path.view.subnets or {}).values()]
-    return not path.direct and all(any(covers(subnet, each) for subnet in subnets) for each in found.networks)
+    subnets = [subnet.block for subnet in (path.view.subnets or {}).values()]
+    return not path.direct and all(any(covers(subnet, network) for subnet in subnets) for network in found.networks)
 
 
 def _lets_in(path: AccessPath, groups: Iterable[GroupRecord], tcp: int, version: int) -> bool:
@@ -152,7 +152,7 @@ def _lets_in(path: AccessPath, groups: Iterable[GroupRecord], tcp: int, version:
 
 def _group_of(path: AccessPath, port: PortRecord) -> str | None:
     """Return the id of the group that the installer made for a port, or of the first one: names are not unique."""
-    own = (each.id for each in _groups(path, port) if each.name.startswith(path.infra_id))
+    own = (group.id for group in _groups(path, port) if group.name.startswith(path.infra_id))
     return next(iter((*own, *port.security_groups)), None)
 
 
@@ -181,14 +181,14 @@ def vrrp(path: AccessPath) -> Iterator[Diagnostic]:
         return
     version = ipaddress.ip_address(addresses(path.port)[0]).version
     isolated: list[PortRecord] = []
-    for port in (each for each in path.nodes if each.port_security_enabled):
+    for port in (node for node in path.nodes if node.port_security_enabled):
         groups = _groups(path, port)
         rules = [rule for group in groups for rule in group.security_group_rules]
         found = admission(rules, Traffic(direction="ingress", version=version, protocol="112"))
         if len(groups) < len(port.security_groups) or found.address_groups:
             continue
-        peers = [each for each in path.nodes if each.id != port.id]
-        heard = (found.groups & set(each.security_groups) or _includes_one(found, each, version) for each in peers)
+        peers = [node for node in path.nodes if node.id != port.id]
+        heard = (found.groups & set(peer.security_groups) or _includes_one(found, peer, version) for peer in peers)
         if not all(heard):
             isolated.append(port)
     if isolated:
@@ -205,8 +205,8 @@ def vrrp(path: AccessPath) -> Iterator[Diagnostic]:
 
 
 def _includes_one(found: Admission, port: PortRecord, version: int) -> bool:
-    blocks = (ipaddress.ip_network(each) for each in addresses(port))
-    return any(found.includes(each) for each in blocks if each.version == version)
+    blocks = (ipaddress.ip_network(address) for address in addresses(port))
+    return any(found.includes(block) for block in blocks if block.version == version)
 
 
 def machines(path: AccessPath) -> Iterator[Diagnostic]:
@@ -322,4 +322,4 @@ def _filter_again(path: AccessPath, ports: Sequence[PortRecord], virtual: Sequen
         shell.join([*words, "--security-group", f"{path.infra_id}-{path.role(port)}", *pairs, port.id])
         for port in ports
     )
-    return " && ".join(f"{path.client} {each}" for each in commands)
+    return " && ".join(f"{path.client} {command}" for command in commands)

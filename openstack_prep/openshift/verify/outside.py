@@ -110,7 +110,7 @@ def _attached(path: AccessPath, found: FloatingIPRecord) -> Diagnostic:
     if found.status != "ACTIVE":
         what = f"{path.address} is on its port, but {found.status}: no router has reported yet that it serves it"
         return unknown("floating-ip.not-active", FLOATING_IP, what, f"{show}  # try again until its status is ACTIVE")
-    if path.port and len({":" in each for each in addresses(path.port)}) > 1:
+    if path.port and len({":" in address for address in addresses(path.port)}) > 1:
         return Diagnostic(
             code="floating-ip.dual-stack",
             where=FLOATING_IP,
@@ -134,7 +134,7 @@ def _exchange(path: AccessPath, serving: FloatingIPRecord) -> str:
 
 def _forwarded(path: AccessPath, port: PortRecord, found: FloatingIPRecord) -> Diagnostic:
     """Return whether the port forwardings of a floating IP lead all requests to the virtual address."""
-    virtual = next((each for each in addresses(port) if ":" not in each), None)
+    virtual = next((address for address in addresses(port) if ":" not in address), None)
     what = f"{found.address} has port forwardings, but none"
     if virtual is None:
         what, fix = f"{what} can lead to the port, which has no IPv4 address", f"{path.client} port show {port.id}"
@@ -168,7 +168,10 @@ def _list_conflicts(
         ranges += [forwarding.internal_ports] if forwarding.is_to(virtual, port.id) else []
         return forwarding.protocol == "tcp" and any(low <= tcp <= high for low, high in ranges for tcp in missing)
 
-    listed = {ip: [each for each in ip.port_forwardings if blocks(ip, each)] for ip in path.view.floating_ips or ()}
+    listed = {
+        ip: [port_forwarding for port_forwarding in ip.port_forwardings if blocks(ip, port_forwarding)]
+        for ip in path.view.floating_ips or ()
+    }
     return {ip: forwardings for ip, forwardings in listed.items() if forwardings}
 
 
@@ -216,11 +219,11 @@ def virtual_port(path: AccessPath) -> Diagnostic:
 def _superfluous(path: AccessPath) -> str:
     """Return how to end with one port; a port is only deleted if install-config.yaml names another one's address."""
     virtual = set(path.target.virtual)
-    right = [each for each in path.ports if virtual & set(addresses(each))]
-    others = [each for each in path.ports if each not in right]
-    if len(right) == 1 and not any(each.device_owner for each in others):
-        return f"{path.client} port delete {' '.join(each.id for each in others)}"
-    show = " && ".join(f"{path.client} port show {each.id}" for each in path.ports)
+    right = [port for port in path.ports if virtual & set(addresses(port))]
+    others = [port for port in path.ports if port not in right]
+    if len(right) == 1 and not any(port.device_owner for port in others):
+        return f"{path.client} port delete {' '.join(port.id for port in others)}"
+    show = " && ".join(f"{path.client} port show {port.id}" for port in path.ports)
     return f"{show}  # and delete those without the virtual address of the cluster"
 
 
@@ -261,13 +264,15 @@ def router_between(path: AccessPath) -> Diagnostic:
     if path.direct:
         return ok(ROUTER, "none is needed: no address is translated")
     subnets = port.subnet_ids
-    joined = {each.device_id for each in view.interfaces or () if subnets & each.subnet_ids}
+    joined = {interface.device_id for interface in view.interfaces or () if subnets & interface.subnet_ids}
     known = [router for key, router in (view.routers or {}).items() if key in joined]
     if known:
         return _gateway(path, known)
     subnet = some(_subnet_name(view, each) for each in sorted(subnets))
     external = path.floating_ip.network_id if path.floating_ip else None
-    gated = [each.id for each in (view.routers or {}).values() if external and each.gateway_network_id == external]
+    gated = [
+        router.id for router in (view.routers or {}).values() if external and router.gateway_network_id == external
+    ]
     serving = path.serving.router_id if path.serving else None
     if serving or view.interfaces is None or view.routers is None or not _owns_network(path):
         note = f"; Neutron says that {serving} serves the floating IP" if serving else ""

@@ -69,16 +69,16 @@ def card(lines: Sequence[Line], class_: str, *, name: str, round_: float = 6.0) 
         rows = (each.paint(x + PAD, y + 15 + index * LINE) for index, each in enumerate(lines))
         return svg.element("g", svg.title(name), svg.box(x, y, w, h, class_, round_=round_), *rows)
 
-    return Tile(max(each.w for each in lines) + 2 * PAD, h, paint)
+    return Tile(max(line.w for line in lines) + 2 * PAD, h, paint)
 
 
 def grid(tiles: Sequence[Tile], columns: int, gap: float = PAD) -> Tile:
     """Return tiles in rows, all as wide as the widest one."""
     if not tiles:
         return Tile(0.0, 0.0, lambda x, y, w: "")
-    widest = max(each.w for each in tiles)
+    widest = max(tile.w for tile in tiles)
     rows = [tiles[start : start + columns] for start in range(0, len(tiles), columns)]
-    heights = [max(each.h for each in row) for row in rows]
+    heights = [max(tile.h for tile in row) for row in rows]
 
     def paint(x: float, y: float, w: float) -> str:
         parts = []
@@ -93,17 +93,17 @@ def grid(tiles: Sequence[Tile], columns: int, gap: float = PAD) -> Tile:
 
 def column(tiles: Sequence[Tile], gap: float = PAD) -> Tile:
     """Return tiles below one another, all as wide as the whole, without empty ones."""
-    tiles = [each for each in tiles if each.h]
+    tiles = [tile for tile in tiles if tile.h]
 
     def paint(x: float, y: float, w: float) -> str:
         parts = []
-        for each in tiles:
-            parts.append(each.paint(x, y, w))
-            y += each.h + gap
+        for tile in tiles:
+            parts.append(tile.paint(x, y, w))
+            y += tile.h + gap
         return "".join(parts)
 
-    height = sum(each.h for each in tiles) + gap * max(0, len(tiles) - 1)
-    return Tile(max((each.w for each in tiles), default=0.0), height, paint)
+    height = sum(tile.h for tile in tiles) + gap * max(0, len(tiles) - 1)
+    return Tile(max((tile.w for tile in tiles), default=0.0), height, paint)
 
 
 def framed(inner: Tile, class_: str) -> Tile:
@@ -197,10 +197,10 @@ class Blocks:
 
     def _under_bar(self, network: TopologyNetwork, inner: Tile) -> Tile:
         hue, coming = self.hues[network.key], "" if network.exists else " coming"
-        ranges = [each.cidr for each in network.subnets]
+        ranges = [subnet.cidr for subnet in network.subnets]
         bar = [network.name, *ranges, *(["of another project"] if network.foreign and not network.external else [])]
         needed = svg.width(svg.cut(network.name, 32), 13) + sum(svg.width(each, 11) + 16 for each in bar[1:])
-        ends = [_addresses_width(end) for each in self.topology.routers for end in each.interfaces_in(network.key)]
+        ends = [_addresses_width(end) for router in self.topology.routers for end in router.interfaces_in(network.key)]
         w = max(LEAST, inner.w + 2 * PAD, needed + 2 * PAD, (len(ends) + 1) * max(ends, default=0.0))
         h = BLOCK_BAR + (inner.h + 2 * PAD if inner.h else 10)
 
@@ -241,7 +241,7 @@ class Blocks:
             roles[each.role].append(self._server(each, here, shared))
         rows = [list(map(self._virtual, virtual)), *roles.values()]
         widest = max((each.w for row in rows for each in row), default=0.0)
-        grids = [grid([replace(each, w=widest) for each in row], across) for row in rows]
+        grids = [grid([replace(tile, w=widest) for tile in row], across) for row in rows]
         left = len(servers) - MOST
         return column([*grids, *([words(f"and {left} more servers", "soft")] if left > 0 else [])])
 
@@ -265,12 +265,12 @@ class Blocks:
     def _virtual(self, address: VirtualAddress) -> Tile:
         lines = [Line(address.name, "strong", most=26), Line("pool" if address.pool else "virtual address", "soft")]
         lines += (Line(each, "mono", dot=self.hues[address.network], most=40) for each in address.addresses)
-        lines += (Line(f"{UP} {each}", "mono hued green", most=40) for each in address.floating_ips)
+        lines += (Line(f"{UP} {floating_ip}", "mono hued green", most=40) for floating_ip in address.floating_ips)
         return card(lines, "node" if address.exists else "node coming", name=address.name, round_=16)
 
 
 def _of(members: Iterable[M], cluster: str) -> list[M]:
-    return [each for each in members if each.cluster == cluster]
+    return [member for member in members if member.cluster == cluster]
 
 
 def _by_role(servers: Iterable[Server]) -> list[Server]:
@@ -279,12 +279,12 @@ def _by_role(servers: Iterable[Server]) -> list[Server]:
 
 def _shared(ports: Sequence[TopologyPort]) -> frozenset[str]:
     """Return the pairs that all ports have."""
-    return reduce(frozenset.__and__, (frozenset(each.pairs) for each in ports))
+    return reduce(frozenset.__and__, (frozenset(port.pairs) for port in ports))
 
 
 def _counts(servers: Iterable[Server]) -> str:
     """Return how many nodes of each role there are, such as "3 server, 2 agent"."""
-    counts = Counter(each.role or "node" for each in _by_role(servers))
+    counts = Counter(server.role or "node" for server in _by_role(servers))
     return ", ".join(f"{number} {role}{'' if number == 1 else 's'}" for role, number in counts.items())
 
 
@@ -318,10 +318,10 @@ class Rows:
 def draw(topology: Topology, *, embedded: bool = False) -> str:
     """Return the topology as SVG; see svg.picture."""
     tiles = Blocks.of(topology).tiles()
-    slots = [Slot.of(each) for each in topology.routers]
+    slots = [Slot.of(router) for router in topology.routers]
     rows = _rows(tiles, max(PAGE, _slots_width(slots)))
     left = MARGIN + LANE * len(topology.routers) * (len(rows) > 1)
-    outside = [each for each in topology.networks if each.external]
+    outside = [network for network in topology.networks if network.external]
     unread = f"not readable by this user: {', '.join(topology.unread)}" if topology.unread else ""
     width = max(
         *(_row_width(tiles, row) for row in rows),
@@ -335,7 +335,7 @@ def draw(topology: Topology, *, embedded: bool = False) -> str:
     parts = [*_title(topology, left, width), *(head.paint(spot.x, spot.y, spot.w) for spot, head in heads)]
     external = {key: replace(spot, y=spot.y + above) for key, spot in external.items()}
     y = MARGIN + 40 + above
-    parts += (_bar(each, external[each.key]) for each in outside)
+    parts += (_bar(network, external[network.key]) for network in outside)
     y += _gateways_height(topology.routers, external)
     placed = _place(rows, tiles, topology.routers, left, y + _routers_height(topology.routers))
     parts += _routers(topology.routers, slots, placed, external, y, (left, left + width))
@@ -356,8 +356,8 @@ def _title(topology: Topology, x: float, width: float) -> Iterator[str]:
 
 def _floating(floating_ips: Sequence[TopologyFloatingIP], network: str, width: float) -> Tile:
     """Return the floating IPs of a network, which stand on its bar."""
-    tiles = [_floating_card(each) for each in floating_ips if each.network == network]
-    across = max(1, int((width + 10) // (max((each.w for each in tiles), default=width) + 10)))
+    tiles = [_floating_card(floating_ip) for floating_ip in floating_ips if floating_ip.network == network]
+    across = max(1, int((width + 10) // (max((tile.w for tile in tiles), default=width) + 10)))
     return grid(tiles, across)
 
 
@@ -371,8 +371,8 @@ def _floating_card(floating_ip: TopologyFloatingIP) -> Tile:
 
 def _external_width(outside: Sequence[TopologyNetwork], floating_ips: Sequence[TopologyFloatingIP]) -> float:
     """Return the least width of all external networks, which are equally wide."""
-    names = [svg.width(svg.cut(each.name, 40), 13) + svg.width(OUTSIDE, 11) + 40 for each in outside]
-    cards = [_floating_card(each).w for each in floating_ips if outside]
+    names = [svg.width(svg.cut(network.name, 40), 13) + svg.width(OUTSIDE, 11) + 40 for network in outside]
+    cards = [_floating_card(floating_ip).w for floating_ip in floating_ips if outside]
     return len(outside) * (max([*names, *cards], default=0.0) + GAP)
 
 
@@ -414,7 +414,7 @@ def _place(
     bars: dict[str, BoxPosition] = {}
     tops, parts, right = [], [], left
     for number, row in enumerate(rows):
-        users = [each for each in routers if not {end.network for end in each.interfaces}.isdisjoint(row)]
+        users = [router for router in routers if not {end.network for end in router.interfaces}.isdisjoint(row)]
         y += LANE * max(0, len(users) - 1) if number else 0  # a lane per router, above the row
         x = left
         tops.append(y)
@@ -433,7 +433,7 @@ def _place(
 
 def _gateways_height(routers: Sequence[TopologyRouter], external: Mapping[str, BoxPosition]) -> float:
     """Return the height of external bars and of what is between them and the routers: a lane per line that may bend."""
-    lanes = sum(1 for each in routers if each.gateway) - 1 if len(external) > 1 else 0
+    lanes = sum(1 for router in routers if router.gateway) - 1 if len(external) > 1 else 0
     return BAR + 44 + LANE * max(0, lanes) if external else 0.0
 
 
@@ -455,7 +455,7 @@ class Slot:
 
 
 def _slots_width(slots: Sequence[Slot]) -> float:
-    return sum(each.before + each.after + GAP for each in slots)
+    return sum(slot.before + slot.after + GAP for slot in slots)
 
 
 def _addresses_width(end: Interface) -> float:
@@ -511,7 +511,7 @@ def _centres(wanted: Sequence[float], slots: Sequence[Slot], edges: tuple[float,
 
 
 def _middle(router: TopologyRouter, placed: Rows, left: float) -> float:
-    bars = [placed.bars[each.network] for each in router.interfaces if each.network in placed.bars]
+    bars = [placed.bars[interface.network] for interface in router.interfaces if interface.network in placed.bars]
     return sum(bar.x + bar.w / 2 for bar in bars) / len(bars) if bars else left + 100
 
 

@@ -41,8 +41,8 @@ class Edges:
     def clusters(self) -> dict[str, list[Drawn]]:
         """The nodes by cluster; those of none under an empty name."""
         found: dict[str, list[Drawn]] = defaultdict(list)
-        for each in self.nodes:
-            found[each.cluster].append(each)
+        for node in self.nodes:
+            found[node.cluster].append(node)
         return found
 
 
@@ -50,7 +50,7 @@ def mermaid(topology: Topology) -> str:
     """Return a flowchart for Mermaid, as GitHub and GitLab show it in Markdown."""
     drawn, lines = _edges(topology), ["flowchart TB"]
     for index, (cluster, nodes) in enumerate(drawn.clusters.items()):
-        texts = [f'{each.name}{each.mermaid[0]}"{_mermaid_lines(each.lines)}"{each.mermaid[1]}' for each in nodes]
+        texts = [f'{node.name}{node.mermaid[0]}"{_mermaid_lines(node.lines)}"{node.mermaid[1]}' for node in nodes]
         if cluster:
             lines += [f'  subgraph c{index}["{escape_mermaid(cluster)}"]', *(f"    {each}" for each in texts), "  end"]
         else:
@@ -69,7 +69,7 @@ def dot(topology: Topology) -> str:
     """Return a graph for Graphviz."""
     drawn, lines = _edges(topology), ["graph topology {", "  node [shape=box]"]
     for index, (cluster, nodes) in enumerate(drawn.clusters.items()):
-        texts = [f'{each.name} [label="{_dot_lines(each.lines)}", {each.dot}]' for each in nodes]
+        texts = [f'{node.name} [label="{_dot_lines(node.lines)}", {node.dot}]' for node in nodes]
         if cluster:
             inner = [f'label="{escape_dot(cluster)}"', *texts]
             lines += [f"  subgraph cluster_{index} {{", *(f"    {each}" for each in inner), "  }"]
@@ -89,9 +89,11 @@ def _edges(topology: Topology) -> Edges:
     bars = {each.key: f"n{index}" for index, each in enumerate(topology.networks)}
     nodes: list[Drawn] = []
     edges: list[tuple[str, str, str]] = []
-    for each in topology.networks:
-        cidrs = (one.cidr for one in each.subnets)
-        nodes.append(Drawn(bars[each.key], (printable(each.name), *cidrs), ("([", "])"), "shape=oval, style=bold"))
+    for network in topology.networks:
+        cidrs = (one.cidr for one in network.subnets)
+        nodes.append(
+            Drawn(bars[network.key], (printable(network.name), *cidrs), ("([", "])"), "shape=oval, style=bold")
+        )
     for index, router in enumerate(topology.routers):
         nodes.append(Drawn(f"r{index}", (printable(router.name),), ("{{", "}}"), "shape=diamond"))
         ends = [*([router.gateway] if router.gateway else []), *router.interfaces]
@@ -172,7 +174,7 @@ class TopologyRouter:
 
     def interfaces_in(self, network: str) -> list[Interface]:
         """Return its ends in a network."""
-        return [each for each in self.interfaces if each.network == network]
+        return [interface for interface in self.interfaces if interface.network == network]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,26 +260,28 @@ class Topology:
 
     def of_cluster(self, name: str) -> Topology:
         """Return one cluster's part: its nodes and addresses, and the networks and routers that they use."""
-        servers = tuple(each for each in self.servers if each.cluster == name)
-        virtual = tuple(each for each in self.virtual_addresses if each.cluster == name)
-        used = {port.network for each in servers for port in each.ports} | {each.network for each in virtual}
-        routers = tuple(each for each in self.routers if used & {end.network for end in each.interfaces})
-        names = {each.name for each in servers} | {each.name for each in virtual}
-        floating = tuple(each for each in self.floating_ips if each.target in names)
-        used |= {each.gateway.network for each in routers if each.gateway} | {each.network for each in floating}
+        servers = tuple(server for server in self.servers if server.cluster == name)
+        virtual = tuple(
+            virtual_address for virtual_address in self.virtual_addresses if virtual_address.cluster == name
+        )
+        used = {port.network for server in servers for port in server.ports} | {address.network for address in virtual}
+        routers = tuple(router for router in self.routers if used & {end.network for end in router.interfaces})
+        names = {server.name for server in servers} | {address.name for address in virtual}
+        floating = tuple(floating_ip for floating_ip in self.floating_ips if floating_ip.target in names)
+        used |= {router.gateway.network for router in routers if router.gateway} | {each.network for each in floating}
         return replace(
             self,
-            networks=tuple(each for each in self.networks if each.key in used),
-            routers=tuple(replace(each, interfaces=_within(each.interfaces, used)) for each in routers),
+            networks=tuple(network for network in self.networks if network.key in used),
+            routers=tuple(replace(router, interfaces=_within(router.interfaces, used)) for router in routers),
             servers=servers,
             virtual_addresses=virtual,
             floating_ips=floating,
-            clusters=tuple(each for each in self.clusters if each.name == name),
+            clusters=tuple(cluster for cluster in self.clusters if cluster.name == name),
         )
 
 
 def _within(ends: Iterable[Interface], used: Collection[str]) -> tuple[Interface, ...]:
-    return tuple(each for each in ends if each.network in used)
+    return tuple(end for end in ends if end.network in used)
 
 
 def in_order(addresses: Iterable[str]) -> tuple[str, ...]:

@@ -96,9 +96,9 @@ def read(cloud: Cloud, project_id: str, *, jobs: int = 8) -> Lists:
         networks, routers = start(NetworkRecord), start(RouterRecord)
         ports, floating = start(PortRecord), start(FloatingIPRecord)
         servers = pool.submit(unless_denied, "servers", partial(list_servers, cloud, **of_another)).result
-        known = {each.id: each for each in networks()}
-        used = {each.network_id for each in ports()} | {each.network_id for each in floating()}
-        used |= {each.gateway_network_id for each in routers() if each.gateway_network_id}
+        known = {network.id: network for network in networks()}
+        used = {port.network_id for port in ports()} | {floating_ip.network_id for floating_ip in floating()}
+        used |= {router.gateway_network_id for router in routers() if router.gateway_network_id}
         known |= list_by_id(neutron, NetworkRecord, used - known.keys())
         inner = [key for key, each in known.items() if not each.external]
         subnets = list_by(neutron, SubnetRecord, "network_id", inner)
@@ -129,21 +129,23 @@ OF_NEUTRON = ("network:",)
 def topology_of(lists: Lists, subject: str) -> Topology:
     """Return the topology that the lists of a project show."""
     floating: dict[str, list[str]] = defaultdict(list)
-    for each in lists.floating_ips:
-        floating[each.port_id or ""].append(each.address)
+    for floating_ip in lists.floating_ips:
+        floating[floating_ip.port_id or ""].append(floating_ip.address)
     ends = _ends(lists, floating)
-    servers = tuple(_server(each, ends.get(each.id, ())) for each in lists.servers)
-    clusters = {each.cluster: Cluster(name=each.cluster, product=_product(lists, each.cluster)) for each in servers}
+    servers = tuple(_server(server, ends.get(server.id, ())) for server in lists.servers)
+    clusters = {
+        server.cluster: Cluster(name=server.cluster, product=_product(lists, server.cluster)) for server in servers
+    }
     clusters.pop("", None)
     virtual = tuple(_virtual_addresses(lists, floating, servers))
     names = {end.key: end.name for end in virtual} | _names_by_port(lists)
     return Topology(
         subject=subject,
         networks=tuple(_networks(lists)),
-        routers=tuple(_router(each, lists) for each in lists.routers),
+        routers=tuple(_router(router, lists) for router in lists.routers),
         servers=servers,
         virtual_addresses=virtual,
-        floating_ips=tuple(_floating_ip(each, names) for each in lists.floating_ips),
+        floating_ips=tuple(_floating_ip(floating_ip, names) for floating_ip in lists.floating_ips),
         clusters=tuple(clusters[name] for name in sorted(clusters)),
         unread=lists.unread,
     )
@@ -153,13 +155,13 @@ def _networks(lists: Lists) -> Iterator[TopologyNetwork]:
     subnets = defaultdict(list)
     for subnet in lists.subnets:
         subnets[subnet.network_id].append(TopologySubnet(name=subnet.name, cidr=subnet.cidr))
-    for each in lists.networks:
+    for network in lists.networks:
         yield TopologyNetwork(
-            key=each.id,
-            name=each.name or each.id,
-            external=bool(each.external),
-            foreign=each.project_id != lists.project_id,
-            subnets=tuple(subnets[each.id]),
+            key=network.id,
+            name=network.name or network.id,
+            external=bool(network.external),
+            foreign=network.project_id != lists.project_id,
+            subnets=tuple(subnets[network.id]),
         )
 
 
@@ -168,7 +170,7 @@ def _router(record: RouterRecord, lists: Lists) -> TopologyRouter:
     inner: dict[str, list[str]] = defaultdict(list)
     for port in lists.ports:
         if port.device_id == record.id and port.device_owner in INTERFACES:
-            inner[port.network_id] += (each.ip_address for each in port.fixed_ips)
+            inner[port.network_id] += (fixed_ip.ip_address for fixed_ip in port.fixed_ips)
     return TopologyRouter(
         key=record.id,
         name=record.name or record.id,
@@ -189,8 +191,10 @@ def _ends(lists: Lists, floating: Mapping[str, list[str]]) -> Mapping[str, list[
 def _port(record: PortRecord, floating: Mapping[str, list[str]]) -> TopologyPort:
     return TopologyPort(
         network=record.network_id,
-        addresses=in_order(each.ip_address for each in record.fixed_ips),
-        pairs=joined(each.ip_address.removesuffix("/32") for each in record.allowed_address_pairs),
+        addresses=in_order(fixed_ip.ip_address for fixed_ip in record.fixed_ips),
+        pairs=joined(
+            allowed_address_pair.ip_address.removesuffix("/32") for allowed_address_pair in record.allowed_address_pairs
+        ),
         floating_ips=in_order(floating.get(record.id, ())),
     )
 
@@ -221,8 +225,10 @@ def _virtual_addresses(
     lists: Lists, floating: Mapping[str, list[str]], servers: Iterable[Server]
 ) -> Iterator[VirtualAddress]:
     """Yield the addresses of ports without a server; those of a pool together."""
-    allowed = [(pair, each.cluster) for each in servers if each.cluster for port in each.ports for pair in port.pairs]
-    known = {each.id for each in lists.servers}
+    allowed = [
+        (pair, server.cluster) for server in servers if server.cluster for port in server.ports for pair in port.pairs
+    ]
+    known = {server.id for server in lists.servers}
     others = [each for each in lists.ports if not each.device_owner.startswith((*OF_NEUTRON, "compute:"))]
     alone = [each for each in others if each.device_id not in known]
     pools: dict[tuple[str, str], list[PortRecord]] = defaultdict(list)
@@ -246,7 +252,7 @@ def _virtual_addresses(
 
 def cluster_of(addresses: Iterable[str], allowed: Iterable[tuple[str, str]]) -> str:
     """Return the cluster whose nodes may use one of the addresses; empty if there is none, or more than one."""
-    firsts = [ip_address(each.partition("-")[0].partition("/")[0]) for each in addresses]
+    firsts = [ip_address(address.partition("-")[0].partition("/")[0]) for address in addresses]
     found = {cluster for pair, cluster in allowed if any(_within(each, pair) for each in firsts)}
     return found.pop() if len(found) == 1 else ""
 
@@ -257,8 +263,8 @@ def _within(address: Ip, pair: str) -> bool:
 
 def _names_by_port(lists: Lists) -> dict[str, str]:
     """Return by the id of a port the name of its server, or its own."""
-    servers = {each.id: each.name or each.id for each in lists.servers}
-    return {each.id: servers.get(each.device_id) or each.name or each.id for each in lists.ports}
+    servers = {server.id: server.name or server.id for server in lists.servers}
+    return {port.id: servers.get(port.device_id) or port.name or port.id for port in lists.ports}
 
 
 def _floating_ip(record: FloatingIPRecord, names: Mapping[str, str]) -> TopologyFloatingIP:

@@ -71,7 +71,7 @@ COUNT = "_count"
 def with_declared(found: Topology, resources: Sequence[Resource], home: Project | None) -> Topology:
     """Return a topology with what a spec declares in a project and what does not exist in it."""
     place = (home.domain, home.name) if home else ()
-    mine = [each for each in resources if isinstance(each, InProject) and each.place in (place, ())]
+    mine = [resource for resource in resources if isinstance(resource, InProject) and resource.place in (place, ())]
     declared = DeclaredResources(found, mine)
     networks = declared.networks()
     declared = replace(declared, found=replace(found, networks=networks))
@@ -95,7 +95,7 @@ class DeclaredResources:
     resources: Sequence[InProject] = field(default=())
 
     def of(self, kind: type[T]) -> list[T]:
-        return [each for each in self.resources if isinstance(each, kind)]
+        return [resource for resource in self.resources if isinstance(resource, kind)]
 
     def key(self, name: str) -> str:
         """Return the key of a network by its name; that of a declared one if it does not exist."""
@@ -151,18 +151,20 @@ class DeclaredResources:
 
     def _allowed(self) -> list[tuple[str, str]]:
         """Return addresses with the cluster whose nodes may use them."""
-        existing = [(pair, each.cluster) for each in self.found.servers for port in each.ports for pair in port.pairs]
+        existing = [
+            (pair, server.cluster) for server in self.found.servers for port in server.ports for pair in port.pairs
+        ]
         of_stacks = [each for each in self.of(AddressPairs) if each.stack]
         return [*existing, *((pair, each.stack or "") for each in of_stacks for pair in self._pairs(each))]
 
     def _pairs(self, pairs: AddressPairs) -> tuple[str, ...]:
-        pools = (each for each in self.of(AddressPool) if each.name in pairs.pools)
-        return joined([*map(str, pairs.addresses or ()), *(str(one) for each in pools for one in each.ranges)])
+        pools = (pool for pool in self.of(AddressPool) if pool.name in pairs.pools)
+        return joined([*map(str, pairs.addresses or ()), *(str(one) for pool in pools for one in pool.ranges)])
 
     def ports(self) -> Iterator[VirtualAddress]:
-        there = {each.name for each in self.found.virtual_addresses}
+        there = {virtual_address.name for virtual_address in self.found.virtual_addresses}
         used = {port.name for port in self.of(declared_port.Port)} & there
-        for each in (each for each in self.of(declared_port.Port) if each.name not in used):
+        for each in (port for port in self.of(declared_port.Port) if port.name not in used):
             addresses = tuple(str(one.address) for one in each.fixed_ips or () if one.address)
             yield VirtualAddress(
                 key=f"port/{each.name}",
@@ -175,9 +177,9 @@ class DeclaredResources:
 
     def pools(self) -> Iterator[VirtualAddress]:
         """Yield the pools without ports.  One outside the allocation pools exists as soon as its subnet does."""
-        there = {each.name for each in self.found.virtual_addresses if each.pool}
+        there = {virtual_address.name for virtual_address in self.found.virtual_addresses if virtual_address.pool}
         subnets = {inner.name for each in self.found.networks for inner in each.subnets if inner.exists}
-        for each in (each for each in self.of(AddressPool) if each.name not in there):
+        for each in (pool for pool in self.of(AddressPool) if pool.name not in there):
             addresses = tuple(map(str, each.ranges))
             yield VirtualAddress(
                 key=f"address_pool/{each.name}",
@@ -191,7 +193,8 @@ class DeclaredResources:
 
     def floating_ips(self) -> Iterator[TopologyFloatingIP]:
         targets = {
-            each.floating_ip or each.address: each.port for each in self.of(floating_ip_attachment.FloatingIPAttachment)
+            attachment.floating_ip or attachment.address: attachment.port
+            for attachment in self.of(floating_ip_attachment.FloatingIPAttachment)
         }
         there = {text for each in self.found.floating_ips for text in (each.name, each.address)} - {""}
         for each in self.of(floating_ip.FloatingIP):
@@ -208,10 +211,10 @@ class DeclaredResources:
 
     def clusters(self) -> Iterator[Cluster]:
         """Yield the clusters that exist, with their product, and those that stacks or an installer will create."""
-        products = {each.stack: each.product for each in self.resources if isinstance(each, OfStack)}
-        there = {each.name for each in self.found.clusters}
-        for each in self.found.clusters:
-            yield replace(each, product=each.product or products.get(each.name, ""))
+        products = {resource.stack: resource.product for resource in self.resources if isinstance(resource, OfStack)}
+        there = {cluster.name for cluster in self.found.clusters}
+        for cluster in self.found.clusters:
+            yield replace(cluster, product=cluster.product or products.get(cluster.name, ""))
         for stack in (each for each in self.of(Stack) if each.name not in there):
             name = _parameter(stack, "network")
             ours = (pairs for pairs in self.of(AddressPairs) if pairs.stack == stack.name)
@@ -225,9 +228,11 @@ class DeclaredResources:
         yield from self._installed(there)
 
     def _installed(self, there: Collection[str]) -> Iterator[Cluster]:
-        for each in (each for each in self.resources if isinstance(each, OfInstaller)):
-            if not any(name.rpartition("-")[0] == naming.stem(each.cluster_name) for name in there):
-                yield Cluster(name=each.cluster_name, product=each.product, coming=f"what {each.installer} creates")
+        for installer in (resource for resource in self.resources if isinstance(resource, OfInstaller)):
+            if not any(name.rpartition("-")[0] == naming.stem(installer.cluster_name) for name in there):
+                yield Cluster(
+                    name=installer.cluster_name, product=installer.product, coming=f"what {installer.installer} creates"
+                )
 
 
 def _parameter(stack: Stack, name: str) -> str:
@@ -278,7 +283,7 @@ def _reader(run: CloudRun, home: Project | None) -> Cloud:
 
 
 def _home(spec: Spec) -> Project | None:
-    return next((each for each in spec.resources if isinstance(each, Project)), None)
+    return next((resource for resource in spec.resources if isinstance(resource, Project)), None)
 
 
 def of_project(cloud: Cloud, project: Project | None = None, *, jobs: int = JOBS) -> Topology:

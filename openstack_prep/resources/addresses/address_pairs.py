@@ -90,7 +90,7 @@ class PortChoice(ByProjectUser):
             meant = [port for port in listed if self.tag in port.tags]
         if not self.roles:
             return meant
-        return [port for port in meant if any(each.role_of(port, infra_id) in self.roles for each in namings)]
+        return [port for port in meant if any(naming.role_of(port, infra_id) in self.roles for naming in namings)]
 
     def between_servers(self, run: CloudRun) -> frozenset[str]:
         """Return the ids of the selected stack's own ports that no server of it has, as while Heat replaces one."""
@@ -138,7 +138,9 @@ class PortChoice(ByProjectUser):
             fix = suggest(name, coming, count=3) or self._suggest(run, "port", name, "correct the name")
             yield self.mistake(f"port {name} does not exist in the project", fix, Code.SPEC_UNRESOLVED)
         if not chosen and (self.tag or self.infra_id) and not expected:
-            tag = self.tag or next(filter(None, (each.tag_of(self.infra_id or "") for each in cluster_namings())), "")
+            tag = self.tag or next(
+                filter(None, (cluster_naming.tag_of(self.infra_id or "") for cluster_naming in cluster_namings())), ""
+            )
             which = " or ".join(self.roles) if self.roles else "node"
             yield self.mistake(
                 f"no {which} port in the project has the tag {tag}", "correct the tag, or wait until the ports exist"
@@ -243,10 +245,10 @@ class AddressPairs(PortChoice):
         ``alone``: the other resources are only read. Raises SpecError.
         """
         others = tuple(others)
-        mine = self.of_project(each for each in others if isinstance(each, InProject))
+        mine = self.of_project(project for project in others if isinstance(project, InProject))
         neighbours = PairNeighbours(
             pools=tuple(each for each in mine if isinstance(each, AddressPool)),
-            coming=frozenset(each.key for each in mine if each.kind in ("stack", "security_group", Port.kind)),
+            coming=frozenset(project.key for project in mine if project.kind in ("stack", "security_group", Port.kind)),
             alone=alone,
         )
         pairs = [each for each in mine if isinstance(each, AddressPairs)]
@@ -293,7 +295,7 @@ class AddressPairs(PortChoice):
     @property
     def given(self) -> frozenset[str]:
         """The addresses to allow on all ports, with each range as its own item."""
-        return frozenset(block for each in self.addresses or () for block in ranges.blocks([Range.read(each)]))
+        return frozenset(block for address in self.addresses or () for block in ranges.blocks([Range.read(address)]))
 
     def pooled(self) -> dict[str, frozenset[str]]:
         """Return the fewest blocks that cover the pools, or their used addresses, by subnet."""
@@ -368,8 +370,8 @@ class AddressPairs(PortChoice):
         address pairs declare the pair, the first of these maintain the record.
         """
         siblings = self.neighbours.pairs or (self,)
-        pairs_by_port = [each.pairs_by_port(run) for each in siblings]
-        between = [each.between_servers(run) for each in siblings]
+        pairs_by_port = [sibling.pairs_by_port(run) for sibling in siblings]
+        between = [sibling.between_servers(run) for sibling in siblings]
         place = next(i for i, each in enumerate(siblings) if each.name == self.name)
         complete = None not in pairs_by_port
         shares = []
@@ -564,7 +566,7 @@ class AddressPairs(PortChoice):
             waiting = [
                 pool.submit(self._update_port, run, each, judge) for each in ordered[1:]
             ]  # map would cancel the rest
-        done = [share for share in (*updated, *(each.result() for each in waiting)) if share is not None]
+        done = [share for share in (*updated, *(future.result() for future in waiting)) if share is not None]
         if blocked:
             raise PlanRefused([*blocked.values()])
         return done
@@ -602,7 +604,7 @@ def _without_ours(observed: Observed) -> list[Share]:
     """Return the work that removes all recorded pairs."""
     nothing: frozenset[Pair] = frozenset()
     shares = observed.record_as(PortShares).shares
-    return [replace(each, wanted=nothing, stale=each.mine) for each in shares if each.mine]
+    return [replace(share, wanted=nothing, stale=share.mine) for share in shares if share.mine]
 
 
 def _maintainer(siblings: Sequence[AddressPairs], pair: Pair, port: PortRecord, first: Sequence[int]) -> int:
@@ -644,7 +646,7 @@ def reserved(run: CloudRun, pairs: AddressPairs, networks: Collection[str]) -> I
     around it. Source: OVN 23.03, northd.c, build_lswitch_arp_nd_responder_known_ips, and Neutron 29.0.0,
     common/ovn/utils.py, get_virtual_port_parents; seen in OVN's flows (tests/ovn).
     """
-    pooled = {subnet: [each for each in blocks if "/" in each] for subnet, blocks in pairs.pooled().items()}
+    pooled = {subnet: [block for block in blocks if "/" in block] for subnet, blocks in pairs.pooled().items()}
     pools = [pool for pool in map(pairs.neighbours.pool, pairs.pools) if pool.reserve == "ports"]
     pools = [pool for pool in pools if pooled[pool.subnet]] if networks else []
     if not pools:

@@ -279,7 +279,7 @@ class AddressPool(ByProjectUser):
         for port in kept.values():
             if (used := use_of(port)) and port.device_id not in going:
                 yield self.mistake(f"{shown(port)} is {used}", "release it there first", Code.STILL_USED)
-            ids = {claim_id(self.name, each.ip_address) for each in port.fixed_ips}
+            ids = {claim_id(self.name, fixed_ip.ip_address) for fixed_ip in port.fixed_ips}
             if (claim := claim_of(port)) and not ids & going:
                 what = f"{shown(port)} is claimed by exposure {claim.exposure}"
                 yield self.mistake(what, "delete that exposure first", Code.STILL_USED)
@@ -308,9 +308,9 @@ class AddressPool(ByProjectUser):
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
         """Yield what Neutron deletes with each of their ports."""
         ports = [
-            Deletion(each.resource, replace(each.observed, id=port.id, record=port))
-            for each in deletions
-            for port in each.observed.record_as(PoolPorts).ports
+            Deletion(deletion.resource, replace(deletion.observed, id=port.id, record=port))
+            for deletion in deletions
+            for port in deletion.observed.record_as(PoolPorts).ports
         ]
         # what cannot be read of one port cannot be read of the others either
         return dict.fromkeys(cascades.find_losses(run, ports, going, extensions.cascades("port")))

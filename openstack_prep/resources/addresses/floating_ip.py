@@ -212,8 +212,8 @@ class FloatingIP(HasCascades, AsksForAddresses, NetworkResource[FloatingIPRecord
                 return
             if now.port_id not in (None, observed.record_as(FloatingIPRecord).port_id):
                 raise PlanRefused([self._in_use(now)])
-        for each in forwardings_of(run, Deletion(self, observed)):  # as the losses were judged by
-            cloud.network.delete(f"{path}/port_forwardings/{each['id']}")
+        for forwarding in forwardings_of(run, Deletion(self, observed)):  # as the losses were judged by
+            cloud.network.delete(f"{path}/port_forwardings/{forwarding['id']}")
         cloud.network.delete(path, headers={"If-Match": f"revision_number={now.revision_number}"})
 
     @classmethod

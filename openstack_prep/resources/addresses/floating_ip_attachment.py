@@ -103,7 +103,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         if self.floating_ip and not named:
             what = f"floating_ip {self.floating_ip} is not in this spec"
             raise SpecError([self.mistake(what, "declare it, or set address instead", Code.SPEC_UNRESOLVED)])
-        may_add_router = any(each.kind in ADDING_ROUTERS for each in context.resources)
+        may_add_router = any(resource.kind in ADDING_ROUTERS for resource in context.resources)
         neighbours = AttachmentNeighbours(may_add_router, self._versions(context))
         return (replace(self, address=named[0].address if named else self.address, neighbours=neighbours),)
 
@@ -113,8 +113,8 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         if port is None or port.fixed_ips is None:
             return None
         subnets = self.of_project(context.declared(Subnet))
-        cidrs = {each.name: each.cidr for each in subnets if each.network == port.network}
-        texts = (each.address or cidrs.get(each.subnet or "") for each in port.fixed_ips)
+        cidrs = {subnet.name: subnet.cidr for subnet in subnets if subnet.network == port.network}
+        texts = (fixed_ip.address or cidrs.get(fixed_ip.subnet or "") for fixed_ip in port.fixed_ips)
         return tuple(ipaddress.ip_interface(text).version if text else None for text in texts)
 
     def references(self) -> Iterable[Resource]:
@@ -224,7 +224,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         """
         versions: Sequence[int | None] | None = self.neighbours.versions
         if versions is None and port is not None:
-            versions = [ipaddress.ip_address(each.ip_address).version for each in port.fixed_ips]
+            versions = [ipaddress.ip_address(fixed_ip.ip_address).version for fixed_ip in port.fixed_ips]
         if versions is None or None in versions or versions.count(4) == 1:
             return
         what = f"port {self.port} has {versions.count(4) or 'no'} IPv4 addresses"
@@ -240,7 +240,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
             return
         interfaces = (each for each in ports_of(run, project_id) if each.device_owner in INTERFACES)
         joined = {each.subnet_id for interface in interfaces for each in interface.fixed_ips}
-        if joined.isdisjoint(each.subnet_id for each in port.fixed_ips):
+        if joined.isdisjoint(fixed_ip.subnet_id for fixed_ip in port.fixed_ips):
             yield f"whether a router of another project connects port {self.port}: no router of this project does"
 
     def _taken(self, run: CloudRun, record: FloatingIPRecord) -> Mistake:

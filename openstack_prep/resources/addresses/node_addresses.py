@@ -50,14 +50,14 @@ class DeclaredAddresses(FromContext):
     @classmethod
     def of(cls, resources: Iterable[Resource], owner: InProject) -> DeclaredAddresses:
         """Return what the resources of a spec declare in the project of ``owner``."""
-        mine = owner.of_project(each for each in resources if isinstance(each, InProject))
+        mine = owner.of_project(resource for resource in resources if isinstance(resource, InProject))
         return cls(
             networks=tuple(each for each in mine if isinstance(each, Network)),
             subnets=tuple(each for each in mine if isinstance(each, Subnet)),
             pools=tuple(each for each in mine if isinstance(each, AddressPool)),
             pairs=tuple(each for each in mine if isinstance(each, AddressPairs)),
-            ports=tuple(each for each in mine if isinstance(each, Port)),
-            floating_ips=tuple(each for each in mine if isinstance(each, FloatingIP)),
+            ports=tuple(port for port in mine if isinstance(port, Port)),
+            floating_ips=tuple(floating_ip for floating_ip in mine if isinstance(floating_ip, FloatingIP)),
         )
 
     # --- subnets --------------------------------------------------------------------------
@@ -73,7 +73,7 @@ class DeclaredAddresses(FromContext):
     def rooms(self, network: str | None, *, for_plan: bool) -> list[Room]:
         """Return what is certain of the declared subnets of a network."""
         found = (Room.declared(each, for_plan=for_plan) for each in self.subnets_of(network))
-        return [each for each in found if each]
+        return [room for room in found if room]
 
     def is_unfiltered(self, network: str | None) -> bool:
         """Whether the spec turns port security off on a network: ports there may send from any address."""
@@ -98,7 +98,7 @@ class DeclaredAddresses(FromContext):
     def allowed_on_ports(self) -> list[Range]:
         """Return the addresses that declared ports allow by themselves."""
         pairs = (pair for port in self.ports for pair in port.allowed_address_pairs or ())
-        return ranges.read(each.address for each in pairs if each.mac_address is None)
+        return ranges.read(pair.address for pair in pairs if pair.mac_address is None)
 
     # --- what else has an address ---------------------------------------------------------
 
@@ -110,9 +110,9 @@ class DeclaredAddresses(FromContext):
 
     def holders(self) -> Iterator[HeldRange]:
         """Yield the addresses of floating IPs."""
-        for each in self.floating_ips:
-            if each.address:
-                yield HeldRange(Range.read(each.address), str(each.key))
+        for floating_ip in self.floating_ips:
+            if floating_ip.address:
+                yield HeldRange(Range.read(floating_ip.address), str(floating_ip.key))
 
 
 def without_pairs(

@@ -129,29 +129,49 @@ class Share:
     @property
     def going(self) -> list[Pair]:
         """The stale pairs that the port has."""
-        return sorted({Pair.read(each, self.port) for each in self.port.allowed_address_pairs if self._goes(each)})
+        return sorted(
+            {
+                Pair.read(allowed_address_pair, self.port)
+                for allowed_address_pair in self.port.allowed_address_pairs
+                if self._goes(allowed_address_pair)
+            }
+        )
 
     @property
     def staying(self) -> list[AddressPair]:
         """The pairs of the port that are not to be removed, and that the spec does not declare."""
-        stays = (each for each in self.port.allowed_address_pairs if not self._goes(each))
+        stays = (
+            allowed_address_pair
+            for allowed_address_pair in self.port.allowed_address_pairs
+            if not self._goes(allowed_address_pair)
+        )
         return [each for each in stays if Pair.read(each, self.port) not in self.wanted]
 
     def pairs(self) -> list[dict[str, str]]:
         """Return the desired pairs of the port; pairs of others keep their order."""
-        kept = [asdict(each) for each in self.port.allowed_address_pairs if not self._goes(each)]
+        kept = [
+            asdict(allowed_address_pair)
+            for allowed_address_pair in self.port.allowed_address_pairs
+            if not self._goes(allowed_address_pair)
+        ]
         return [*kept, *(each.fields() for each in self.missing)]
 
     @property
     def _present(self) -> frozenset[Pair]:
-        return frozenset(Pair.read(each, self.port) for each in self.port.allowed_address_pairs)
+        return frozenset(
+            Pair.read(allowed_address_pair, self.port) for allowed_address_pair in self.port.allowed_address_pairs
+        )
 
     def _goes(self, pair: AddressPair) -> bool:
         """Whether a pair is to be removed: of two that differ in a /32 alone, that of the record."""
         found = Pair.read(pair, self.port)
         if found not in self.stale or found in shared_pairs(self.ownership, self.port):
             return False
-        alike = [each for each in self.port.allowed_address_pairs if Pair.read(each, self.port) == found]
+        alike = [
+            allowed_address_pair
+            for allowed_address_pair in self.port.allowed_address_pairs
+            if Pair.read(allowed_address_pair, self.port) == found
+        ]
         return len(alike) == 1 or pair.ip_address == found.block
 
 
@@ -210,21 +230,21 @@ def _remove_records(network: Service, ownership: OwnershipTag, path: str, share:
     pair keeps its record. If that run has only read the record so far, its request to add the pair fails, because the
     port has changed.
     """
-    gone = {tag(ownership, each) for each in share.stale} & set(share.port.tags)
+    gone = {tag(ownership, pair) for pair in share.stale} & set(share.port.tags)
     if not gone:
         return share.port
     for text in sorted(gone):
         network.delete(f"{path}/tags/{quote(text, safe='')}")
     again = replace(share, port=_read(network, path)).going
-    for each in again:
-        network.put(f"{path}/tags/{quote(tag(ownership, each), safe='')}")
-    gone -= {tag(ownership, each) for each in again}
+    for pair in again:
+        network.put(f"{path}/tags/{quote(tag(ownership, pair), safe='')}")
+    gone -= {tag(ownership, pair) for pair in again}
     return replace(share.port, tags=tuple(each for each in share.port.tags if each not in gone))
 
 
 def _add_records(network: Service, ownership: OwnershipTag, path: str, share: Share) -> Share:
     """Record the pairs to be added; this counts as a change of the port, and must be the only one."""
-    fresh = [tag(ownership, each) for each in share.unrecorded]
+    fresh = [tag(ownership, pair) for pair in share.unrecorded]
     for text in fresh:
         network.put(f"{path}/tags/{quote(text, safe='')}")
     if not fresh:
@@ -256,7 +276,7 @@ def _write_or_forget(network: Service, ownership: OwnershipTag, path: str, share
 def _write_pairs(network: Service, path: str, share: Share) -> PortRecord:
     """Update the port to the desired pairs and return it."""
     pairs = share.pairs()
-    if pairs == [asdict(each) for each in share.port.allowed_address_pairs]:
+    if pairs == [asdict(allowed_address_pair) for allowed_address_pair in share.port.allowed_address_pairs]:
         return share.port
     condition = {"If-Match": f"revision_number={share.port.revision_number}"}
     try:
@@ -272,7 +292,7 @@ def _write_pairs(network: Service, path: str, share: Share) -> PortRecord:
 
 def _fewer(share: Share) -> str:
     """Return what helps if a port would have too many pairs."""
-    if any(each.mac for each in share.wanted):  # one per virtual machine, on each node however few there are
+    if any(pair.mac for pair in share.wanted):  # one per virtual machine, on each node however few there are
         fix = "attach fewer virtual machines, disable port security on these ports, which the owner of the network may"
     else:
         fix = "align ranges with networks (such as 10.0.0.192/27), allow the whole range of the Services"

@@ -50,7 +50,9 @@ def extra_findings(stack: Stack, declared: DeclaredAddresses, *, for_plan: bool)
     network = network_of(stack.given, declared)
     for room in declared.rooms(network, for_plan=for_plan) if network else ():
         whole = Range.of(room.cidr)
-        inside = [both for each in extra_addresses(stack) if (both := each.overlap(whole)) and both != whole]
+        inside = [
+            both for extra_address in extra_addresses(stack) if (both := extra_address.overlap(whole)) and both != whole
+        ]
         if room.gateway and any(room.gateway in each for each in inside):
             yield f"{room.gateway} is the gateway of subnet {room.name}", OTHERS
         yield from replace(room, gateway=None).special_in([each for each in inside if each.count == 1])
@@ -69,7 +71,7 @@ def decides_itself(stack: Stack) -> bool:
     if stack.template.startswith(SHIPPED):
         return False
     texts = [json.dumps(package.template, default=str)]
-    texts += (each if isinstance(each, str) else each.decode(errors="replace") for each in package.files.values())
+    texts += (file if isinstance(file, str) else file.decode(errors="replace") for file in package.files.values())
     words = (SECURITY,) if EXTRA in package.parameters else (SECURITY, PAIRS)
     return any(word in text for word in words for text in texts) or any(
         _takes_ports(*each) for document in package.documents() for each in _fields(document)
@@ -87,7 +89,7 @@ def _takes_ports(name: str, value: object) -> bool:
         named = isinstance(value, str) and not value.isdigit()
         return named or any(function in PARAMETERS for function, _ in _fields(value))
     if name == "networks":
-        return isinstance(value, Mapping) and any(each in value for each in PARAMETERS)
+        return isinstance(value, Mapping) and any(parameter in value for parameter in PARAMETERS)
     return name == "custom_constraint" and value == "neutron.port"
 
 

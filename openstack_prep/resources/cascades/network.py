@@ -83,7 +83,9 @@ def _is_elsewhere(deletions: Deletions, raw: Raw) -> bool:
         return False
     group = deletions.by_id[raw["remote_group_id"]].observed.record_as(GroupRecord)
     rule = RuleRecord.read(raw)
-    return raw["project_id"] != group.project_id or not any(each.is_own_rule(rule, group) for each in cluster_namings())
+    return raw["project_id"] != group.project_id or not any(
+        cluster_naming.is_own_rule(rule, group) for cluster_naming in cluster_namings()
+    )
 
 
 def _group_text(run: CloudRun, raw: Raw) -> str:

@@ -67,8 +67,12 @@ def _server_groups(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     """Return the server groups: by a user of the project if there is one, because Nova filters none by project."""
     for cloud in (run.find_tenant(project.resource), run.admin):
         if cloud is not None and cloud.project_id == project.id:
-            return [vars(each) for each in list_server_groups(cloud)]
-    return [vars(each) for each in list_all_server_groups(run.admin) if each.project_id == project.id]
+            return [vars(server_group) for server_group in list_server_groups(cloud)]
+    return [
+        vars(server_group)
+        for server_group in list_all_server_groups(run.admin)
+        if server_group.project_id == project.id
+    ]
 
 
 def volumes(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
@@ -260,7 +264,7 @@ def _registered_services(run: CloudRun) -> frozenset[str]:
 
 def _cleanup(name: str) -> str:
     """Return how to remove a resource of a cluster that has its own command; empty for others."""
-    command = next(filter(None, (each.removal_of(name) for each in cluster_namings())), "")
+    command = next(filter(None, (cluster_naming.removal_of(name) for cluster_naming in cluster_namings())), "")
     return f"run {command} first" if command else ""
 
 

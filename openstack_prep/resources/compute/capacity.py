@@ -89,7 +89,7 @@ class CapacityShortage:
 
 def may_ask(cloud: Cloud) -> bool:
     """Whether Placement may answer these credentials, as far as their roles show."""
-    roles = {each.lower() for each in cloud.roles}
+    roles = {role.lower() for role in cloud.roles}
     return cloud.has("placement") and (not roles or bool(roles & {"admin", "service"}))
 
 
@@ -112,10 +112,10 @@ def shortages(cloud: Cloud, demands: Iterable[ServerDemand]) -> Iterator[Capacit
 def merged(demands: Iterable[ServerDemand]) -> list[ServerDemand]:
     """Return one demand for all servers with the same flavor, zone and kind of disk."""
     found: dict[tuple[str, str | None, bool], ServerDemand] = {}
-    for each in demands:
-        key = (each.flavor.id, each.zone, each.from_volume)
-        before = found.get(key, replace(each, count=0))
-        found[key] = replace(each, count=before.count + each.count, apart=max(before.apart, each.apart))
+    for demand in demands:
+        key = (demand.flavor.id, demand.zone, demand.from_volume)
+        before = found.get(key, replace(demand, count=0))
+        found[key] = replace(demand, count=before.count + demand.count, apart=max(before.apart, demand.apart))
     return list(found.values())
 
 
@@ -145,7 +145,9 @@ def _room(
             for name, amount in allocation["resources"].items()
             for free in (summaries[provider]["resources"][name],)
         )
-        room[frozenset(summaries[each]["root_provider_uuid"] for each in request["allocations"])] += max(times, 1)
+        room[frozenset(summaries[allocation]["root_provider_uuid"] for allocation in request["allocations"])] += max(
+            times, 1
+        )
     return room
 
 

@@ -71,7 +71,7 @@ class Flavor(Adoptable[CloudRun], Unguarded):
         return self.projects()
 
     def outlives(self) -> Iterable[Key]:
-        return [each.key for each in self.projects()]
+        return [project.key for project in self.projects()]
 
     def projects(self) -> tuple[Project, ...]:
         """Return the declared projects that may use it."""
@@ -196,7 +196,7 @@ class Flavor(Adoptable[CloudRun], Unguarded):
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
         """Yield what others lose, without the projects that the spec itself declares."""
-        own = (run.find_id(project) for each in deletions for project in cast(Flavor, each.resource).projects())
+        own = (run.find_id(project) for deletion in deletions for project in cast(Flavor, deletion.resource).projects())
         return cascades.find_losses(run, deletions, going.union(filter(None, own)))
 
     def delete(self, run: CloudRun, observed: Observed) -> None:

@@ -83,7 +83,7 @@ def held_roles(run: CloudRun, project: Resource | None) -> frozenset[str] | None
         return None
     try:
         user_id = run.find_id(actor.user)
-        declared = frozenset(each.role for each in actor.roles if isinstance(each, RoleAssignment))
+        declared = frozenset(role.role for role in actor.roles if isinstance(role, RoleAssignment))
         effective = _effective(run, user_id, project_id) if user_id and project_id else frozenset()
         return implied_by(run, declared) | effective
     except NotAllowed:  # only administrators may ask
@@ -663,15 +663,15 @@ class LeftCredential(ApplicationCredential, Undeclarable):
     ids: frozenset[str]
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        listed = (each for each in in_project(run, self.owner) if each.id in self.ids)
-        mine = [each for each in listed if self._is_ours(run, each)]
+        listed = (credential for credential in in_project(run, self.owner) if credential.id in self.ids)
+        mine = [credential for credential in listed if self._is_ours(run, credential)]
         return _without_entry(mine, ours=True) if mine else None
 
 
 def _without_entry(family: Sequence[CredentialRecord], *, ours: bool) -> Observed:
     """Return credentials with one name, whose entry nobody knows."""
     known = Credentials(live=None, mine=tuple(family if ours else ()), lost=(), kept=None, begun=False)
-    ids = frozenset(each.id for each in family)
+    ids = frozenset(credential.id for credential in family)
     return Observed(id=family[0].id, ours=ours, record=known, contained_ids=ids)
 
 
@@ -692,7 +692,7 @@ class RotatedCredential(ApplicationCredential, Undeclarable):
 
     @staticmethod
     def of(credential: ApplicationCredential, observed: Observed, keep_old: bool) -> RotatedCredential:
-        given = {each.name: getattr(credential, each.name) for each in fields(ApplicationCredential)}
+        given = {field.name: getattr(credential, field.name) for field in fields(ApplicationCredential)}
         made = RotatedKeepingOld if keep_old else RotatedCredential
         return made(**given, retired=observed.id)
 

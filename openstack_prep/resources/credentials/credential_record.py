@@ -75,17 +75,17 @@ class Credentials:
     @property
     def keeps_one(self) -> bool:
         """Whether the predecessor still exists."""
-        return self.kept in {each.id for each in self.mine}
+        return self.kept in {credential.id for credential in self.mine}
 
 
 def has_tagged(run: CloudRun, project: Resource | None) -> bool:
     """Whether the user who acts in a project has credentials there that the spec manages."""
-    return any(run.ownership.owns(each.description) for each in in_project(run, project))
+    return any(run.ownership.owns(credential.description) for credential in in_project(run, project))
 
 
 def in_project(run: CloudRun, project: Resource | None) -> list[CredentialRecord]:
     """Return the credentials in a project of the user who acts there."""
-    return [each for each in held(run, project) if each.project_id == run.find_project_id(project)]
+    return [credential for credential in held(run, project) if credential.project_id == run.find_project_id(project)]
 
 
 def held(run: CloudRun, project: Resource | None) -> list[CredentialRecord]:

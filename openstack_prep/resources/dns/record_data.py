@@ -81,7 +81,7 @@ def _quoted(text: str) -> str:
         if len(parts[-1]) + len(escaped) > LONGEST_STRING:
             parts.append("")
         parts[-1] += escaped
-    return " ".join(f'"{each}"' for each in parts)
+    return " ".join(f'"{part}"' for part in parts)
 
 
 def problem(kind: str, text: str) -> InvalidValue | None:
@@ -115,7 +115,7 @@ def _not_a_name(kind: str, data: str) -> InvalidValue | None:
     if len(numbers) != _NUMBERS[kind]:
         count = _NUMBERS[kind]
         return InvalidValue(f"is not {f'{count} numbers and ' if count else ''}a DNS name", fix)
-    if any(not re.fullmatch(r"0|[1-9]\d{0,4}", each) or int(each) > 65535 for each in numbers):
+    if any(not re.fullmatch(r"0|[1-9]\d{0,4}", number) or int(number) > 65535 for number in numbers):
         return InvalidValue("has a number that is not 0-65535", fix)
     host = name.removesuffix(".")
     no_mail = (kind, host) == ("MX", "")  # RFC 7505
@@ -153,6 +153,6 @@ def contradictions(name: str, zone: str, kind: str, records: tuple[str, ...]) ->
     if start and not re.match(rf"{start}\.", name):
         example = "_https._tcp." if kind == "SRV" else "_443._tcp."
         yield InvalidValue(f"the name of a {kind} record begins like {example}", f"use a name such as {example}{name}")
-    for each in records:
-        if found := problem(kind, each):
-            yield InvalidValue(f"record {each!r} {found.what}", found.fix)
+    for record in records:
+        if found := problem(kind, record):
+            yield InvalidValue(f"record {record!r} {found.what}", found.fix)

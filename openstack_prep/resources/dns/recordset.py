@@ -117,12 +117,12 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
     def find_sources(self, context: Context) -> tuple[Resource, ...]:
         """Return the declared resources whose addresses are records."""
         found = (_floating_ip(self, context, name) for name in self.floating_ips)
-        return tuple(each for each in found if each)
+        return tuple(floating_ip for floating_ip in found if floating_ip)
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         for name in self.floating_ips:
             if _floating_ip(self, context, name) is None:
-                known = ", ".join(each.name for each in context.declared(FloatingIP)) or "none"
+                known = ", ".join(floating_ip.name for floating_ip in context.declared(FloatingIP)) or "none"
                 what = f"floating IP {name} is not in floating_ips (known: {known})"
                 yield self.mistake(what, "declare it, or correct the name", Code.SPEC_UNRESOLVED, "floating_ips")
         for other in context.declared(Recordset):
@@ -138,7 +138,7 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
         return (*super().references(), self.sibling(DnsZone, self.zone))
 
     def follows(self) -> Iterable[Key]:
-        return tuple(each.key for each in self.neighbours.sources)
+        return tuple(source.key for source in self.neighbours.sources)
 
     def desired(self) -> Values:
         return super().desired() | {"records": self._data | {*map(_named, self.neighbours.sources)}, "status": ACTIVE}
@@ -164,7 +164,7 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
         return found.record_as(ZoneRecord) if found else None
 
     def _record(self, listed: Iterable[RecordsetRecord]) -> RecordsetRecord | None:
-        named = (each for each in listed if (each.name, each.type) == (self.name, self.type))
+        named = (recordset for recordset in listed if (recordset.name, recordset.type) == (self.name, self.type))
         return only_one(named, str(self.key))  # of two runs at once, Designate refuses the second
 
     @classmethod
@@ -200,7 +200,7 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
         """Return records in the vocabulary of the spec: addresses of its own resources by their names."""
         found = set()
         for record in records:
-            names = {_named(each) for each in self.neighbours.sources if _address(run, each) == record}
+            names = {_named(source) for source in self.neighbours.sources if _address(run, source) == record}
             found |= names | ({record} if record in self._data or not names else set())
         return frozenset(found)
 
@@ -232,10 +232,11 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
             yield self.mistake(what, "set project to one of them, or choose a different name", field="adopt")
 
     def _conflicts(self, listed: Iterable[RecordsetRecord]) -> Iterator[Mistake]:
-        for each in listed:
-            if each.name == self.name and "CNAME" in (each.type, self.type) and each.type != self.type:
-                fix = f"delete it first: {shell.join(['openstack', 'recordset', 'delete', f'{self.zone}.', each.id])}"
-                yield self._beside_cname(f"{each.type} {', '.join(each.records)}", fix)
+        for recordset in listed:
+            if recordset.name == self.name and "CNAME" in (recordset.type, self.type) and recordset.type != self.type:
+                command = shell.join(["openstack", "recordset", "delete", f"{self.zone}.", recordset.id])
+                fix = f"delete it first: {command}"
+                yield self._beside_cname(f"{recordset.type} {', '.join(recordset.records)}", fix)
 
     # --- operations -----------------------------------------------------------------------
 
@@ -252,7 +253,7 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
         return body
 
     def _all_data(self, run: CloudRun) -> list[str]:
-        addresses = {each.key: _address(run, each) for each in self.neighbours.sources}
+        addresses = {source.key: _address(run, source) for source in self.neighbours.sources}
         for key, address in addresses.items():
             if address is None:
                 raise NotFound(f"{self.key}: {key} has no address yet")
@@ -282,11 +283,11 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
         """Yield the records that others have added."""
-        for each in deletions:
-            for record in sorted(each.observed.values["records"] - each.resource.desired()["records"]):
+        for deletion in deletions:
+            for record in sorted(deletion.observed.values["records"] - deletion.resource.desired()["records"]):
                 words = "which the spec does not declare"
-                record_id = f"{each.id}/{record}"
-                yield each.key, DeletionLoss(effect=LossEffect.DELETED, kind="record", id=record_id, detail=words)
+                record_id = f"{deletion.id}/{record}"
+                yield deletion.key, DeletionLoss(effect=LossEffect.DELETED, kind="record", id=record_id, detail=words)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         record = observed.record_as(RecordsetRecord)
@@ -295,7 +296,7 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
 
 def _floating_ip(recordset: Recordset, context: Context, name: str) -> FloatingIP | None:
     """Return the floating IP of the spec with a name: that of the recordset's project, if several projects have one."""
-    named = [each for each in context.declared(FloatingIP) if each.name == name]
+    named = [floating_ip for floating_ip in context.declared(FloatingIP) if floating_ip.name == name]
     return next(iter((*recordset.of_project(named), *named)), None)
 
 

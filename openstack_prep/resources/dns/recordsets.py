@@ -87,7 +87,7 @@ class DnsZone(InProject, Undeclarable):
     def find_one(self, run: CloudRun) -> Observed | None:
         project_id = run.find_project_id(self.owner)
         listed = zones(run, self.owner, project_id) if project_id else ()
-        found = only_one((each for each in listed if each.name == self.name), str(self.key))
+        found = only_one((zone for zone in listed if zone.name == self.name), str(self.key))
         return Observed(id=found.id, record=found) if found else None
 
     def list_alternatives(self, run: CloudRun) -> Iterable[str]:
@@ -168,7 +168,7 @@ class RecordsetRecord:
             name=raw["name"].lower().removesuffix("."),
             zone=(raw.get("zone_name") or "").lower().removesuffix("."),
             type=kind,
-            records=tuple(canonical(kind, each) for each in raw["records"]),
+            records=tuple(canonical(kind, record) for record in raw["records"]),
             ttl=raw["ttl"],
             description=raw["description"] or "",
             status=raw["status"],

@@ -95,7 +95,7 @@ class TemplateVersion:
 
 def changed_parameters(old: TemplateVersion, new: TemplateVersion, unknown: Set[str]) -> frozenset[str]:
     """Return the parameters whose values differ; ``unknown``: those whose former values nobody knows."""
-    before, after = (each.template.get("parameters") or {} for each in (old, new))
+    before, after = (version.template.get("parameters") or {} for version in (old, new))
     return frozenset(
         name
         for name, schema in after.items()
@@ -107,7 +107,7 @@ def changed_parameters(old: TemplateVersion, new: TemplateVersion, unknown: Set[
 
 def _changed_defaults(old: TemplateVersion, new: TemplateVersion) -> frozenset[str]:
     """Return the parameters whose defaults differ."""
-    before, after = (each.template.get("parameters") or {} for each in (old, new))
+    before, after = (version.template.get("parameters") or {} for version in (old, new))
     return frozenset(
         name
         for name, schema in after.items()
@@ -306,7 +306,7 @@ class TemplateChanges:
         outputs = [each.template.get("outputs") or {} for each in (self.old, self.new)]
         if name not in outputs[0] and name not in outputs[1]:
             return name != "OS::stack_id" and any(map(self.changed, self.new.resources))
-        return self.differs(*(each.get(name) for each in outputs))
+        return self.differs(*(output.get(name) for output in outputs))
 
     def _attribute_of_group_changes(self, name: str, kind: str, path: list[Any]) -> bool:
         """Whether an attribute of a group changes: its size, the member that is named, or an attribute of members."""

@@ -294,7 +294,7 @@ class Destinations:
     def reaches_kept_files(self, parameter: str) -> bool:
         """Whether a parameter reaches files of servers that keep theirs, so that only new servers get a new value."""
         found = list(self._follow(PARAMETERS, parameter, (), frozenset()))
-        updated = any(isinstance(each, Elsewhere) and each.of_server for each in found)
+        updated = any(isinstance(elsewhere, Elsewhere) and elsewhere.of_server for elsewhere in found)
         return not updated and any(isinstance(each, KeptFile) for each in found)
 
     def _follow(
@@ -378,7 +378,7 @@ def list_kept(template: Raw, files: Mapping[str, str | bytes], registry: Raw, be
         for each in (before, after)
     )
     judges = [Conditions(template, each) for each in (before, after)]
-    switched = [name for name in template.get("conditions") or {} if len({each.decide(name) for each in judges}) > 1]
+    switched = [name for name in template.get("conditions") or {} if len({judge.decide(name) for judge in judges}) > 1]
     marked = Destinations(_with_uses_of(switched, template), files, registry, after, through_functions=True)
     return [name for name in sorted(declared) if old[name] != new[name] and marked.reaches_kept_files(name)]
 

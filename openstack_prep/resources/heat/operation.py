@@ -59,7 +59,7 @@ def is_of_a_stack(event: Raw) -> bool:
 
 def containers(events: Sequence[Raw]) -> Mapping[str, Raw]:
     """Return the events of resources, by what they have created."""
-    return {each["physical_resource_id"]: each for each in events if not is_of_a_stack(each)}
+    return {event["physical_resource_id"]: event for event in events if not is_of_a_stack(event)}
 
 
 def place(event: Raw, above: Mapping[str, Raw]) -> str:
@@ -187,8 +187,8 @@ class ServerActions:
             except CloudError:
                 return []
         above = containers(events)
-        begun = {resource_name(each): each for each in events if str(each["resource_status"]).endswith(IN_PROGRESS)}
-        last = {resource_name(each): each for each in events}
+        begun = {resource_name(event): event for event in events if str(event["resource_status"]).endswith(IN_PROGRESS)}
+        last = {resource_name(event): event for event in events}
         found = []
         for name in self.types.of((SERVER,)):
             if name in begun and last[name]["resource_status"] in PENDING and last[name]["physical_resource_id"]:
@@ -242,7 +242,7 @@ def _reason(nova: Service, path: str, server: Raw) -> str:
     events = action.get("events") or ()
     if events and str(events[0]["result"]).lower() != "error":
         return ""
-    failed = [each for each in events if str(each["result"]).lower() == "error"]
+    failed = [event for event in events if str(event["result"]).lower() == "error"]
     details = next((each["details"] for each in failed if each.get("details")), None)
     fault = (server.get("fault") or {}).get("message")
     where = f" in {failed[0]['event']}" if failed else ""
@@ -506,7 +506,7 @@ class Waiting:
         """Return what Heat and Nova report about the resources that caused a failure."""
         of_nova = {at: each for at, each in self.failed.items() if at in self.faults}
         of_nova |= {each.place: each for each in self.servers.read_all(self.events)} if self.servers else {}
-        inner = {at for at in self.faults if not any(each.startswith(f"{at}.") for each in self.faults)}
+        inner = {at for at in self.faults if not any(fault.startswith(f"{at}.") for fault in self.faults)}
         reasons = [] if inner else [("", str(stack["stack_status_reason"]))]
         for at in sorted(inner | of_nova.keys()):
             _, of_heat = self.faults.get(at, ("", ""))

@@ -134,8 +134,8 @@ class Package:
                 continue  # a file of another kind
             resources = document.get("resources")
             if isinstance(resources, Mapping):
-                definitions = (each for each in resources.values() if isinstance(each, Mapping))
-                always = (each for each in definitions if "condition" not in each)
+                definitions = (resource for resource in resources.values() if isinstance(resource, Mapping))
+                always = (definition for definition in definitions if "condition" not in definition)
                 found |= {(name, kind) for each in always for kind in _types(each)}
         return found
 
@@ -259,9 +259,9 @@ def _reason(error: BaseException, texts: dict[str, str]) -> str:
     """
     cause: BaseException | None = error
     while cause is not None:
-        for each in cause.args:
-            if isinstance(each, yaml.YAMLError):
-                return f"{shown(next(reversed(texts)))}: {explain_yaml(each)}"
+        for arg in cause.args:
+            if isinstance(arg, yaml.YAMLError):
+                return f"{shown(next(reversed(texts)))}: {explain_yaml(arg)}"
         cause = cause.__context__
     return without_values(without_url_secrets(" ".join(str(getattr(error, "reason", None) or error).split())))
 

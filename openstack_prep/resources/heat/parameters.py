@@ -96,14 +96,14 @@ def named_resources(template: Raw, given: Raw) -> Iterator[tuple[Kind, str]]:
     passed = {kind: set(_passed(template.get("resources"), to)) for kind, to in PROPERTIES.items()}
     for name, schema in (template.get("parameters") or {}).items():
         value = given.get(name, schema.get("default"))
-        customs = {str(each.get("custom_constraint")) for each in schema.get("constraints") or ()}
+        customs = {str(constraint.get("custom_constraint")) for constraint in schema.get("constraints") or ()}
         kinds = {KINDS[each] for each in customs & KINDS.keys()}
         kinds |= {kind for kind, names in passed.items() if name in names}
         for kind in kinds if value not in (None, "") else ():
             many = schema["type"] == "comma_delimited_list" or isinstance(value, list | tuple)
-            for each in items(value) if many else [str(value)]:
-                if (kind, each) != ("security_group", "default"):  # every project has this group
-                    yield kind, each
+            for item in items(value) if many else [str(value)]:
+                if (kind, item) != ("security_group", "default"):  # every project has this group
+                    yield kind, item
 
 
 def _passed(value: object, to: str) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _meets(constraint: Raw, value: object, kind: str) -> bool:
     if "length" in constraint:
         return _within(constraint["length"], len(items(value) if kind == "comma_delimited_list" else str(value)))
     if "allowed_values" in constraint:
-        allowed = [str(each) for each in constraint["allowed_values"]]
+        allowed = [str(allowed_value) for allowed_value in constraint["allowed_values"]]
         values = items(value) if kind == "comma_delimited_list" else [_plain(value)]
         return all(each in allowed for each in values)
     if "allowed_pattern" in constraint:

@@ -129,8 +129,8 @@ def with_group_effects(
         comes = Effect("add", name, GROUP) in found
         if each.get("type") == GROUP and (comes or f"{name}." in stack.places.values()):
             found = _with_members(found, stack, name, each.get("properties") or {}, values, changes)
-    found = [_with_rolling_updates(each, stack, template, values, changes) for each in found]
-    return sorted({one for each in found for one in _leaves(each, stack)})
+    found = [_with_rolling_updates(effect, stack, template, values, changes) for effect in found]
+    return sorted({one for effect in found for one in _leaves(effect, stack)})
 
 
 def _with_members(
@@ -138,7 +138,7 @@ def _with_members(
 ) -> list[Effect]:
     """Return the preview with the members of a group that come, and those that its removal_policies remove."""
     made = {place: each for place, each in stack.made.items() if place.rpartition(".")[0] == name}
-    not_sized = any(each.place == name for each in found)  # Heat could not preview the whole update
+    not_sized = any(effect.place == name for effect in found)  # Heat could not preview the whole update
     members = {place.rpartition(".")[2]: each for place, each in made.items()}
     try:
         removed, overwrites = _removed_members(members, properties, values)
@@ -152,15 +152,15 @@ def _with_members(
     names = _members_after(members.keys(), removed, count, overwrites=overwrites)
     kind = str((properties.get("resource_def") or {}).get("type"))
     coming = [Effect("add", f"{name}.{one}", kind) for one in names if one not in members]
-    found = [*found, *(each for each in coming if each not in found)]
+    found = [*found, *(effect for effect in coming if effect not in found)]
     if not removed and not overwrites:
         return found
     going = {f"{name}.{one}" for one in members.keys() - set(names)}
     kept = [
-        each
-        for each in found
-        if not (each.verb == "delete" and each.place in made)
-        and ".".join(each.place.split(".")[: name.count(".") + 2]) not in going
+        effect
+        for effect in found
+        if not (effect.verb == "delete" and effect.place in made)
+        and ".".join(effect.place.split(".")[: name.count(".") + 2]) not in going
     ]
     return [*kept, *(Effect("delete", place, made[place].type) for place in going)]
 
@@ -177,7 +177,7 @@ def _removed_members(members: Mapping[str, HeatResource], properties: Raw, value
 
 def _members_after(members: Set[str], removed: Set[str], count: int, *, overwrites: bool) -> list[str]:
     """Return the names of the members that a group will have: Heat does not use those again that were removed."""
-    numbers = [int(each) for each in members if each.isdecimal()]
+    numbers = [int(member) for member in members if member.isdecimal()]
     skipped = removed if overwrites else removed | {str(n) for n in range(max(numbers, default=0))} - members
     names = (each for each in map(str, itertools.count()) if each not in skipped)
     return list(itertools.islice(names, count))
@@ -333,7 +333,7 @@ def unknown_types(heat: Service, package: Package) -> list[str]:
 
     The list of types lacks those that Heat keeps for old stacks (27.0.0, engine/environment.py, get_types).
     """
-    listed = {str(each) for each in heat.get("/resource_types")["resource_types"]}
+    listed = {str(resource_type) for resource_type in heat.get("/resource_types")["resource_types"]}
     registry = package.environment.get("resource_registry") or {}
     own = {*package.files, *registry}
     unlisted = [each for each in package.types() if each[1] not in listed | own]
@@ -378,11 +378,11 @@ def validate(heat: Service, package: Package, given: Raw) -> None:
 
 def _flat(resources: Iterable[Any]) -> Iterator[Values]:
     """Yield the resources of a preview: those of a nested stack are a list within the list."""
-    for each in resources:
-        if isinstance(each, list):
-            yield from _flat(each)
+    for resource in resources:
+        if isinstance(resource, list):
+            yield from _flat(resource)
         else:
-            yield each
+            yield resource
 
 
 @dataclass(frozen=True)
@@ -423,7 +423,7 @@ def preview_update(
         template = {**body["template"], "resources": _pinned(body["template"].get("resources"), pinned)}
         update = Update(stack, {**body, "template": template}, secrets, before, names)
         found = _judged(_ask_heat(update), stack, changes)
-        moved = pinned.keys() & {each.place for each in found if each.verb in ("replace", "delete")}
+        moved = pinned.keys() & {effect.place for effect in found if effect.verb in ("replace", "delete")}
         if not moved:
             found = _with_wiped(found, update, changes)
             return with_group_effects(found, stack, template, update.parameters, changes)
@@ -499,32 +499,36 @@ def _property_schemas(heat: Service, kind: str) -> Raw:
 def _judged(found: list[Effect], stack: HeatStack, changes: TemplateChanges, *, wiping: bool = False) -> list[Effect]:
     """Return the effects without those that a preview reports only because it cannot resolve attributes."""
     judged = []
-    for each in found:
-        at = changes.at(each.place) if each.verb in ("replace", "update", MAYBE) and each.place in stack.made else None
+    for effect in found:
+        at = (
+            changes.at(effect.place)
+            if effect.verb in ("replace", "update", MAYBE) and effect.place in stack.made
+            else None
+        )
         if at is None:
-            judged.append(each)
+            judged.append(effect)
             continue
         level, definition, changed = at
-        if not changed and each.place not in changes.unsettled:
+        if not changed and effect.place not in changes.unsettled:
             continue
-        blind = each.verb == "replace" and any(references(definition))
+        blind = effect.verb == "replace" and any(references(definition))
         in_place = blind and not level.replaces(definition, changed, wiping=wiping)
-        judged.append(replace(each, verb="update") if in_place else each)
+        judged.append(replace(effect, verb="update") if in_place else effect)
     return judged
 
 
 def _with_wiped(found: list[Effect], update: Update, changes: TemplateChanges) -> list[Effect]:
     """Return the preview with updates that wipe a disk in place called "rebuild" or "restore"."""
     revealed = revealing(update.body)
-    if revealed == update.body or not any(each.verb == "update" for each in found):
+    if revealed == update.body or not any(effect.verb == "update" for effect in found):
         return found
     asked = _judged(_ask_heat(replace(update, body=revealed)), update.stack, changes, wiping=True)
-    wiped = {each.place for each in asked if each.verb == "replace"}
+    wiped = {effect.place for effect in asked if effect.verb == "replace"}
     return [
-        replace(each, verb=IN_PLACE.get(each.type, "rebuild"))
-        if each.verb == "update" and each.place in wiped
-        else each
-        for each in found
+        replace(effect, verb=IN_PLACE.get(effect.type, "rebuild"))
+        if effect.verb == "update" and effect.place in wiped
+        else effect
+        for effect in found
     ]
 
 
@@ -565,7 +569,9 @@ def _ask_heat(update: Update) -> list[Effect]:
         except Refused:
             refused.append(parameters)
     if unchanged in refused or len(refused) > 1:  # other changes are hidden as well as the growth of the group
-        found = {replace(each, verb=MAYBE) if f"{each.place}." in stack.places.values() else each for each in found}
+        found = {
+            replace(effect, verb=MAYBE) if f"{effect.place}." in stack.places.values() else effect for effect in found
+        }
     return sorted(found)
 
 
@@ -586,8 +592,8 @@ def _preview(update: Update, *, nested: bool) -> list[Effect]:
             container = nested and verb == "update" and f"{place}." in stack.places.values()
             if not container or each["resource_type"] in ROLLED:
                 found.setdefault(place, Effect(verb, place, each["resource_type"]))
-    rolled = tuple(f"{each.place}." for each in found.values() if each.verb == "update" and each.type in ROLLED)
-    return sorted(each for each in found.values() if not each.place.startswith(rolled))
+    rolled = tuple(f"{effect.place}." for effect in found.values() if effect.verb == "update" and effect.type in ROLLED)
+    return sorted(effect for effect in found.values() if not effect.place.startswith(rolled))
 
 
 def _place(stack: HeatStack, name: str) -> str:

@@ -128,9 +128,9 @@ class HeatStack:
     def attached_ids(self) -> frozenset[str]:
         """The ids of volumes beside its resources that Nova deletes with its servers: its own, or those of others."""
         ids = self._resource_ids
-        mine = (each for each in self.servers if each["id"] in ids) if SERVER in self.types else ()
+        mine = (server for server in self.servers if server["id"] in ids) if SERVER in self.types else ()
         volumes = (volume for each in mine for volume in each["os-extended-volumes:volumes_attached"])
-        return frozenset(each["id"] for each in volumes if each["delete_on_termination"]) - ids
+        return frozenset(volume["id"] for volume in volumes if volume["delete_on_termination"]) - ids
 
     @cached_property
     def places(self) -> dict[str, str]:
@@ -171,7 +171,7 @@ class HeatStack:
         """Return, by place, the servers and ports that Heat considers existing but that no longer exist."""
         standing: set[str] = set()
         if SERVER in self.types:
-            standing |= {each["id"] for each in self.servers}
+            standing |= {server["id"] for server in self.servers}
         if PORT in self.types:
             project = self.cloud.project_id
             standing |= {
@@ -185,7 +185,11 @@ class HeatStack:
         Servers whose port is a resource of the same stack are excluded: that port is missing, and Heat gives them its
         successor.
         """
-        bare = {each["id"] for each in self.servers if not (each["addresses"] or each["status"] in ("BUILD", "ERROR"))}
+        bare = {
+            server["id"]
+            for server in self.servers
+            if not (server["addresses"] or server["status"] in ("BUILD", "ERROR"))
+        }
         beside = {place.rpartition(".")[0] for place, each in self._leaves.items() if each.type == PORT}
         found = {
             place: each
@@ -205,7 +209,7 @@ class HeatStack:
     def _leaves(self) -> dict[str, HeatResource]:
         """The servers and ports that were created, by place."""
         leaves = (each for each in self.resources if not each.nested and each.id)
-        return {self.places[each.stack] + each.name: each for each in leaves if each.type in (SERVER, PORT)}
+        return {self.places[leaf.stack] + leaf.name: leaf for leaf in leaves if leaf.type in (SERVER, PORT)}
 
     def properties_of(self, resource: HeatResource) -> Raw:
         """Return the properties that Heat has set last, without defaults; empty if it has no event of it any more.
@@ -244,7 +248,7 @@ def has_tagged(run: CloudRun, project: Resource | None) -> bool:
 def stack_names(run: CloudRun, project: Resource | None) -> list[str]:
     """Return the names of a project's stacks, as far as a connection to it lists them."""
     cloud = run.find_tenant(project)
-    return [each["stack_name"] for each in stacks_of(run, cloud)] if cloud is not None else []
+    return [stack["stack_name"] for stack in stacks_of(run, cloud)] if cloud is not None else []
 
 
 DEPTH = 5  # levels of nested stacks: Heat's default maximum
@@ -264,7 +268,7 @@ def stack_of(
         if run.acting_user(project) is not None or run.find_project_id(project) is None:
             return None  # the user who would have created it does not exist yet
         cloud = run.tenant(project)
-    named = [each for each in stacks_of(run, cloud) if name in (each["stack_name"], each["id"])]
+    named = [stack for stack in stacks_of(run, cloud) if name in (stack["stack_name"], stack["id"])]
     own = [each for each in named if each.get("project") in (None, cloud.project_id)]
     found = only_one(own or (named if elsewhere else ()), f"stack/{name}")
     return (cloud, found) if found else None
@@ -301,7 +305,7 @@ def read_outputs(run: CloudRun, project: Resource | None, name: str) -> Outputs 
     return Outputs(
         stack=name,
         settled=raw["stack_status"].endswith("_COMPLETE") and not raw["stack_status"].startswith("DELETE"),
-        values={each["output_key"]: each.get("output_value") for each in raw.get("outputs") or ()},
+        values={output["output_key"]: output.get("output_value") for output in raw.get("outputs") or ()},
         parameters=raw.get("parameters") or {},
     )
 
@@ -336,7 +340,7 @@ def _ids_of(run: CloudRun, project: Resource | None, stack: str, kind: str) -> f
         return None
     cloud, found = seen
     resources = _resources(run, cloud, found["stack_name"], found["id"])
-    return frozenset(each.id for each in resources if each.type == kind and each.id)
+    return frozenset(resource.id for resource in resources if resource.type == kind and resource.id)
 
 
 @query

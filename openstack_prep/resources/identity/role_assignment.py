@@ -345,9 +345,9 @@ def _triple(raw: Raw) -> tuple[str, str, bool]:
 def actors_of(resources: Sequence[Resource]) -> dict[Key | None, Actor]:
     """Return, by project, the first user whose password the spec knows and who may log in and has a role there."""
     held: dict[Key, dict[Project | None, list[RoleAssignment]]] = defaultdict(lambda: defaultdict(list))
-    for each in resources:
-        if isinstance(each, RoleAssignment) and each.gives_access:
-            held[each.holder.key][each.owner].append(each)
+    for resource in resources:
+        if isinstance(resource, RoleAssignment) and resource.gives_access:
+            held[resource.holder.key][resource.owner].append(resource)
     actors: dict[Key | None, Actor] = {}
     for user in resources:
         if isinstance(user, User) and user.password is not None and user.enabled is not False:

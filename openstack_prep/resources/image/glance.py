@@ -208,7 +208,7 @@ def answers(run: CloudRun, image: ImageRecord) -> dict[str, str]:
     if image.visibility != "shared":
         return {}
     members = run.admin.image.get(f"/images/{image.id}/members")["members"]
-    return {each["member_id"]: each["status"] for each in members}
+    return {member["member_id"]: member["status"] for member in members}
 
 
 def share(run: CloudRun, image: ImageRecord, project_ids: Iterable[str]) -> None:

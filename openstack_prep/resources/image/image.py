@@ -137,7 +137,7 @@ class Image(ImageFields, Unguarded):
         chosen = choose(self._twin(run, image) for image in equal)
         if chosen is None:
             return None
-        twins = {each.id for each in chosen.twins}
+        twins = {twin.id for twin in chosen.twins}
         left = [image for image in family if image.id not in twins]
         observed = self._observed(run, chosen.record_as(Family).image, left)
         return replace(observed, twins=chosen.twins, used_by=chosen.used_by, created_at=chosen.created_at)
@@ -173,7 +173,7 @@ class Image(ImageFields, Unguarded):
             return frozenset()
         answers = glance.answers(run, image)
         decided = {project_id for project_id, answer in answers.items() if answer != "pending"}
-        return frozenset(each.name for each in self.members() if run.find_id(each) in decided)
+        return frozenset(member.name for member in self.members() if run.find_id(member) in decided)
 
     def _sum(self, image: ImageRecord) -> str | None:
         """Return an image's checksum by the declared algorithm, as far as it is known."""
@@ -214,7 +214,7 @@ class Image(ImageFields, Unguarded):
                 yield self._loss("property", old, signed, "sign the new content", "remove these properties first")
             if self._stays_shared and not cascades.sees_everything(run):
                 # Glance 33.0.0, policies/image.py, modify_member: its project or an administrator
-                own = {run.find_id(each) for each in self.members()}
+                own = {run.find_id(member) for member in self.members()}
                 members = glance.answers(run, old).items()
                 if decided := [each for each, answer in members if answer != "pending" and each not in own]:
                     yield self._loss(
@@ -292,7 +292,7 @@ class Image(ImageFields, Unguarded):
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
         """Yield what others lose, without the projects that the spec itself declares."""
-        own = (run.find_id(project) for each in deletions for project in cast(Image, each.resource).members())
+        own = (run.find_id(project) for deletion in deletions for project in cast(Image, deletion.resource).members())
         return cascades.find_losses(run, deletions, going.union(filter(None, own)))
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
@@ -349,7 +349,7 @@ class Image(ImageFields, Unguarded):
         for image in unfinished:
             if not is_sealed(image):
                 glance.delete(run, image)
-        if found is not None and {each.id for each in with_twins(found)} - {mine.id}:
+        if found is not None and {twin.id for twin in with_twins(found)} - {mine.id}:
             settle(self.key, mine.id, look, lambda own: glance.delete(run, own.record_as(Family).image))
 
     def _is_good(self, image: ImageRecord) -> bool:

@@ -257,4 +257,4 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
 
     def share(self, run: CloudRun, image: ImageRecord) -> None:
         """Make the declared projects members of an image."""
-        glance.share(run, image, [run.id(each) for each in self.members()])
+        glance.share(run, image, [run.id(member) for member in self.members()])

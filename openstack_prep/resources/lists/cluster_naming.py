@@ -43,10 +43,10 @@ class ClusterNaming:
 @cache
 def cluster_namings() -> tuple[ClusterNaming, ...]:
     """Return those of all extensions; raises ExtensionError."""
-    return tuple(extensions.load(each.clusters)() for each in extensions.installed() if each.clusters)
+    return tuple(extensions.load(extension.clusters)() for extension in extensions.installed() if extension.clusters)
 
 
 def foreign_tags(tags: Sequence[str], wanted: str) -> list[str]:
     """Return the tags KEY=VALUE that have another value for the key of ``wanted``, such as of another cluster."""
     key = wanted.partition("=")[0] + "="
-    return [each for each in tags if each.startswith(key) and each != wanted]
+    return [tag for tag in tags if tag.startswith(key) and tag != wanted]

@@ -45,5 +45,5 @@ def list_load_balancers(cloud: Cloud, project_id: str) -> list[LoadBalancerRecor
 def list_members(cloud: Cloud, load_balancer: str) -> list[MemberRecord]:
     """Return the members of all pools of a load balancer; raises CloudError."""
     pools = cloud.load_balancer.list("/lbaas/pools", "pools", loadbalancer_id=load_balancer)
-    found = (cloud.load_balancer.list(f"/lbaas/pools/{each['id']}/members", "members") for each in pools)
+    found = (cloud.load_balancer.list(f"/lbaas/pools/{pool['id']}/members", "members") for pool in pools)
     return [record_of(MemberRecord, member) for of_pool in found for member in of_pool]

@@ -112,7 +112,9 @@ class SubnetRecord(NeutronRecord):
         return record_of(
             cls,
             raw,
-            allocation_pools=tuple(f"{each['start']}-{each['end']}" for each in raw["allocation_pools"]),
+            allocation_pools=tuple(
+                f"{allocation_pool['start']}-{allocation_pool['end']}" for allocation_pool in raw["allocation_pools"]
+            ),
             host_routes=tuple(Route(**route) for route in raw["host_routes"]),
         )
 
@@ -139,7 +141,9 @@ class RouterRecord(NeutronRecord):
             cls,
             raw,
             gateway_network_id=gateway.get("network_id"),
-            gateway_addresses=tuple(each["ip_address"] for each in gateway.get("external_fixed_ips", ())),
+            gateway_addresses=tuple(
+                external_fixed_ip["ip_address"] for external_fixed_ip in gateway.get("external_fixed_ips", ())
+            ),
             enable_snat=gateway.get("enable_snat"),
             routes=tuple(Route(**route) for route in raw.get("routes") or ()),
         )
@@ -252,11 +256,11 @@ class FloatingIPRecord(NeutronRecord):
     def forwards(self, protocol: str, port: int, address: str, port_id: str = "") -> bool:
         """Whether a port of it leads to the same port of an address; several of its ports may lead to one."""
         return any(
-            each.protocol == protocol
-            and each.is_to(address, port_id)
-            and each.external_ports[0] <= port <= each.external_ports[1]
-            and each.internal_ports in (each.external_ports, (port, port))
-            for each in self.port_forwardings
+            port_forwarding.protocol == protocol
+            and port_forwarding.is_to(address, port_id)
+            and port_forwarding.external_ports[0] <= port <= port_forwarding.external_ports[1]
+            and port_forwarding.internal_ports in (port_forwarding.external_ports, (port, port))
+            for port_forwarding in self.port_forwardings
         )
 
 
@@ -299,7 +303,9 @@ class AddressHolder(NeutronRecord):
 
 
 def _fixed_ips(raw: Raw) -> tuple[FixedIP, ...]:
-    return tuple(FixedIP(subnet_id=each["subnet_id"], ip_address=each["ip_address"]) for each in raw["fixed_ips"])
+    return tuple(
+        FixedIP(subnet_id=fixed_ip["subnet_id"], ip_address=fixed_ip["ip_address"]) for fixed_ip in raw["fixed_ips"]
+    )
 
 
 INTERFACES = (
@@ -338,8 +344,11 @@ class PortRecord(AddressHolder):
     def read(cls, raw: Raw) -> Self:
         own = raw["mac_address"].lower()
         pairs = (
-            AddressPair(ip_address=each["ip_address"], mac_address=each.get("mac_address", own).lower())
-            for each in raw.get("allowed_address_pairs") or ()
+            AddressPair(
+                ip_address=allowed_address_pair["ip_address"],
+                mac_address=allowed_address_pair.get("mac_address", own).lower(),
+            )
+            for allowed_address_pair in raw.get("allowed_address_pairs") or ()
         )
         return record_of(
             cls,
@@ -383,8 +392,8 @@ class TrunkRecord(NeutronRecord):
     def read(cls, raw: Raw) -> Self:
         parent = raw["port_id"]
         subports = (
-            Subport(port_id=each["port_id"], parent_id=parent, vlan=each["segmentation_id"])
-            for each in raw["sub_ports"]
+            Subport(port_id=sub_port["port_id"], parent_id=parent, vlan=sub_port["segmentation_id"])
+            for sub_port in raw["sub_ports"]
         )
         return record_of(cls, raw, sub_ports=tuple(subports))
 

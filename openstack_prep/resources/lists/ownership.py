@@ -63,13 +63,17 @@ def has_floating_ips(run: CloudRun, project: Resource | None) -> bool:
 def has_flavors(run: CloudRun, _: Resource | None) -> bool:
     """Whether any flavor of the cloud may have the ownership tag of the spec."""
     start = f"[{run.ownership.tag}"
-    return any(start in (each.description or "") for each in queries.flavors(run))
+    return any(start in (flavor.description or "") for flavor in queries.flavors(run))
 
 
 def has_attachments(run: CloudRun, project: Resource | None) -> bool:
     """Whether the spec has attached floating IPs of a project, or may have attached its own."""
     tag, attached = attachment_tag(run.ownership), _listed(run, project, FloatingIPRecord)
-    mine = (tag.owns(each.description) or name_of(run.ownership, each) for each in attached if each.port_id)
+    mine = (
+        tag.owns(floating_ip.description) or name_of(run.ownership, floating_ip)
+        for floating_ip in attached
+        if floating_ip.port_id
+    )
     return any(mine)
 
 

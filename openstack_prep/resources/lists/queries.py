@@ -275,7 +275,10 @@ def network_name(run: CloudRun, network_id: str, project_id: str) -> str:
 
 def external_network_name(run: CloudRun, network_id: str) -> str:
     """Return the name of an external network, which another one may have, too; the id if it is not visible."""
-    return next((each.name for each in external_networks(run) if each.id == network_id), network_id)
+    return next(
+        (external_network.name for external_network in external_networks(run) if external_network.id == network_id),
+        network_id,
+    )
 
 
 def project_name(run: CloudRun, project_id: str) -> str:
@@ -319,7 +322,7 @@ def distributed_addresses(run: CloudRun, networks: tuple[str, ...]) -> Sequence[
     which: Values = {"device_owner": owner, "network_id": list(networks)}
     listed = run.admin.network.list("/ports", "ports", fields=fields, **which)
     return [
-        (raw["id"], raw["network_id"], frozenset(each["ip_address"] for each in raw["fixed_ips"]))
+        (raw["id"], raw["network_id"], frozenset(fixed_ip["ip_address"] for fixed_ip in raw["fixed_ips"]))
         for raw in listed
         if raw["device_owner"] == owner
     ]

@@ -99,14 +99,16 @@ class SharedRules:
         Raises CloudError (412) if one of them is deleted meanwhile: then the step is decided again.
         """
         group, ids = self._read(), {each.id for each in wanted}
-        there = [each for each in group.security_group_rules if each.id in ids]
+        there = [
+            security_group_rule for security_group_rule in group.security_group_rules if security_group_rule.id in ids
+        ]
         unrecorded = [each for each in there if not _recorded(group, each)]
         written: set[str] = set()
         for creator in sorted({spec for each in unrecorded for spec in owners_of(group, each)} - {self.spec}):
             written |= self._record(creator, {_short(each) for each in unrecorded if creator in owners_of(group, each)})
         self._record(self.spec, {*map(_short, there)} - _ids_of(group, self.spec))
         now = self._read()
-        if not ids <= {each.id for each in now.security_group_rules}:
+        if not ids <= {security_group_rule.id for security_group_rule in now.security_group_rules}:
             self._withdraw(now, written)
             what = f"GET network{self._path}: rules of other specs were deleted concurrently"
             raise CloudError(what, status=412, retryable=True)
@@ -116,7 +118,11 @@ class SharedRules:
         ids = {each.id for each in going}
         try:
             before = self._read()
-            mine = [each for each in before.security_group_rules if each.id in ids and self._owns(before, each)]
+            mine = [
+                security_group_rule
+                for security_group_rule in before.security_group_rules
+                if security_group_rule.id in ids and self._owns(before, security_group_rule)
+            ]
             last = [each for each in mine if owners_of(before, each) == {self.spec}]
             self._delete(last)
             self._forget(before, {*map(_short, mine)} | left_records(before, self.spec))
@@ -124,7 +130,11 @@ class SharedRules:
                 return
             now = self._read()
             # other owners have left at the same time, and kept the rule for this spec
-            self._delete(each for each in now.security_group_rules if each in mine and not _recorded(now, each))
+            self._delete(
+                security_group_rule
+                for security_group_rule in now.security_group_rules
+                if security_group_rule in mine and not _recorded(now, security_group_rule)
+            )
             self._restore(now, last)
             self._forget(now, left_records(now, self.spec))
         except NotFound:  # the group itself is gone, and its rules and records with it

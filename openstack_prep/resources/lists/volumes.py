@@ -33,7 +33,9 @@ class VolumeRecord:
 
     @classmethod
     def read(cls, raw: Raw) -> VolumeRecord:
-        return record_of(cls, raw, servers=tuple(each["server_id"] for each in raw.get("attachments") or ()))
+        return record_of(
+            cls, raw, servers=tuple(attachment["server_id"] for attachment in raw.get("attachments") or ())
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -98,7 +98,7 @@ class VisibleSubnet(InProject, BareReference):
 
     def list_alternatives(self, run: CloudRun) -> Iterable[str]:
         network_id = run.find_id(self.sibling(VisibleNetwork, self.network))
-        return (each.name for each in (queries.subnets_of(run, network_id) if network_id else ()))
+        return (subnet.name for subnet in (queries.subnets_of(run, network_id) if network_id else ()))
 
 
 @query
@@ -188,37 +188,37 @@ class Port(HasCascades, NetworkResource[PortRecord]):
 
     def _on_other_networks(self, subnets: Sequence[Subnet]) -> Iterator[Mistake]:
         networks = {each.name: each.network for each in subnets}
-        for each in self.fixed_ips or ():
-            other = networks.get(each.subnet or "") or self.network
+        for fixed_ip in self.fixed_ips or ():
+            other = networks.get(fixed_ip.subnet or "") or self.network
             if other != self.network:
-                what = f"subnet {each.subnet} is on network {other}, the port on network {self.network}"
+                what = f"subnet {fixed_ip.subnet} is on network {other}, the port on network {self.network}"
                 yield self.mistake(what, "choose a subnet of the port's network")
 
     def _outside(self, context: Context) -> Iterator[Mistake]:
         """Yield addresses outside of the subnet that they name (Neutron 29.0.0: InvalidIpForSubnet)."""
         declared = self.of_project(context.declared(Subnet))
         cidrs = {each.name: each.cidr for each in declared if each.cidr and each.network == self.network}
-        for each in self.fixed_ips or ():
-            cidr = cidrs.get(each.subnet or "")
-            if not cidr or not each.address or is_host(each.address, cidr):
+        for fixed_ip in self.fixed_ips or ():
+            cidr = cidrs.get(fixed_ip.subnet or "")
+            if not cidr or not fixed_ip.address or is_host(fixed_ip.address, cidr):
                 continue
-            is_inside = ipaddress.ip_address(each.address) in ipaddress.ip_network(cidr)
-            what = f"{each.address} is {'no address of a host in' if is_inside else 'outside'} {cidr}"
+            is_inside = ipaddress.ip_address(fixed_ip.address) in ipaddress.ip_network(cidr)
+            what = f"{fixed_ip.address} is {'no address of a host in' if is_inside else 'outside'} {cidr}"
             yield self.mistake(
-                f"{what} of subnet {each.subnet}", "choose an address inside it", Code.SPEC_CONTRADICTION
+                f"{what} of subnet {fixed_ip.subnet}", "choose an address inside it", Code.SPEC_CONTRADICTION
             )
 
     def _declared_twice(self, context: Context) -> Iterator[Mistake]:
-        mine = {each.address for each in self.fixed_ips or () if each.address}
+        mine = {fixed_ip.address for fixed_ip in self.fixed_ips or () if fixed_ip.address}
         for other in self.of_project(context.declared(Port)) if mine else ():
             if other.key < self.key and other.network == self.network:
-                for each in (each for each in other.fixed_ips or () if each.address in mine):
+                for each in (fixed_ip for fixed_ip in other.fixed_ips or () if fixed_ip.address in mine):
                     yield self.mistake(f"{each.address} is also declared by {other.key}", "choose another address")
 
     def references(self) -> Iterable[Resource]:
         yield from super().references()
         yield self.sibling(VisibleNetwork, self.network)
-        for name in dict.fromkeys(each.subnet for each in self.fixed_ips or () if each.subnet):
+        for name in dict.fromkeys(fixed_ip.subnet for fixed_ip in self.fixed_ips or () if fixed_ip.subnet):
             yield self.subnet(name)
         for name in self.security_groups or ():
             yield self.sibling(SecurityGroup, name)
@@ -262,7 +262,7 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         return [each for each in listed if each.name == self.network]
 
     def values(self, run: CloudRun, record: PortRecord) -> Values:
-        own = {each.id for each in self._own_networks(run, record.project_id)}
+        own = {own_network.id for own_network in self._own_networks(run, record.project_id)}
         network = _network_name(run, record)
         elsewhere_named = network == self.network and own and record.network_id not in own
         declared = set(self.allowed_address_pairs or ())
@@ -280,18 +280,21 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         """Return the fixed IPs: declared ones as declared, the others with their subnet and address."""
         names = self._subnet_names(run, record)
         pairs, left = match(self.fixed_ips or (), record.fixed_ips, names)
-        others = (each for each in left if not is_derived(each.ip_address, record.mac_address))
+        others = (fixed_ip for fixed_ip in left if not is_derived(fixed_ip.ip_address, record.mac_address))
         return frozenset(
             [
                 *(wanted for wanted, found in pairs if found is not None),
-                *(PortAddress(subnet=names.get(each.subnet_id), address=each.ip_address) for each in others),
+                *(
+                    PortAddress(subnet=names.get(fixed_ip.subnet_id), address=fixed_ip.ip_address)
+                    for fixed_ip in others
+                ),
             ]
         )
 
     def _subnet_names(self, run: CloudRun, record: PortRecord) -> dict[str, str]:
         """Return the names of the network's subnets by id, with those that this run has created."""
-        names = {each.id: each.name for each in _subnets_at(run, record)}
-        declared = {each.subnet for each in self.fixed_ips or () if each.subnet}
+        names = {block.id: block.name for block in _subnets_at(run, record)}
+        declared = {fixed_ip.subnet for fixed_ip in self.fixed_ips or () if fixed_ip.subnet}
         made = ((run.known.get(self.subnet(name).key), name) for name in declared)
         return names | {found.id: name for found, name in made if found is not None}
 
@@ -302,8 +305,11 @@ class Port(HasCascades, NetworkResource[PortRecord]):
 
     @classmethod
     def in_words(cls, run: CloudRun, record: PortRecord) -> Values:
-        names = {each.id: each.name for each in _subnets_at(run, record)}
-        fixed = (PortAddress(subnet=names.get(each.subnet_id), address=each.ip_address) for each in record.fixed_ips)
+        names = {block.id: block.name for block in _subnets_at(run, record)}
+        fixed = (
+            PortAddress(subnet=names.get(fixed_ip.subnet_id), address=fixed_ip.ip_address)
+            for fixed_ip in record.fixed_ips
+        )
         elsewhere = recorded(record)
         return {
             "network": _network_name(run, record),
@@ -324,7 +330,7 @@ class Port(HasCascades, NetworkResource[PortRecord]):
                 yield declared, found
 
     def outputs(self, record: PortRecord) -> dict[str, str]:
-        addresses = ", ".join(each.ip_address for each in record.fixed_ips)
+        addresses = ", ".join(fixed_ip.ip_address for fixed_ip in record.fixed_ips)
         return {"addresses": addresses} if addresses else {}
 
     def use(self, run: CloudRun, record: PortRecord) -> Use:
@@ -352,7 +358,7 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         yield from self._check_pairs(run, observed)
         yield from self._check_security(run, observed)
         if observed is None:
-            is_chosen = self.fixed_ips is None or any(each.address is None for each in self.fixed_ips)
+            is_chosen = self.fixed_ips is None or any(fixed_ip.address is None for fixed_ip in self.fixed_ips)
             yield from self._check_room(run) if is_chosen else ()
             yield from self._check_mac(run) if self.mac_address else ()
         if observed is not None:
@@ -410,7 +416,9 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         return unchecked_pairs(number, ports_of(run, run.find_project_id(self.owner)) if number else ())
 
     def list_warnings(self, context: Context) -> Iterable[str]:
-        return multicast.warnings(each.address for each in self.allowed_address_pairs or ())
+        return multicast.warnings(
+            allowed_address_pair.address for allowed_address_pair in self.allowed_address_pairs or ()
+        )
 
     def _check_use(self, run: CloudRun, observed: Observed) -> Iterator[Mistake]:
         """Yield the users of a port that would be replaced, or lose addresses."""
@@ -427,18 +435,20 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         if self.fixed_ips is None:
             return []
         _, left = match(self.fixed_ips, record.fixed_ips, self._subnet_names(run, record))
-        return [each.ip_address for each in left if not is_derived(each.ip_address, record.mac_address)]
+        return [fixed_ip.ip_address for fixed_ip in left if not is_derived(fixed_ip.ip_address, record.mac_address)]
 
     def _check_addresses(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         """Yield the given addresses that the network does not offer."""
         network_id = run.find_id(self.sibling(VisibleNetwork, self.network))
-        given = any(each.address for each in self.fixed_ips or ())
+        given = any(fixed_ip.address for fixed_ip in self.fixed_ips or ())
         existing = queries.subnets_of(run, network_id) if network_id and given else ()
         blocks: dict[str, tuple[str | None, str | None]]
         blocks = {each.name: (each.cidr, each.ipv6_address_mode) for each in self.neighbours.subnets}
-        blocks |= {each.name: (each.cidr, each.ipv6_address_mode) for each in existing}
+        blocks |= {block.name: (block.cidr, block.ipv6_address_mode) for block in existing}
         present = observed.record_as(PortRecord).fixed_ips if observed else ()
-        for address, subnet in ((each.address, each.subnet) for each in self.fixed_ips or () if each.address):
+        for address, subnet in (
+            (fixed_ip.address, fixed_ip.subnet) for fixed_ip in self.fixed_ips or () if fixed_ip.address
+        ):
             if not blocks and (network_id or self.neighbours.network):
                 what = f"network {self.network} has no subnet for {address}"
                 yield self.mistake(what, "declare a subnet of it, or omit fixed_ips", Code.SPEC_CONTRADICTION)
@@ -481,7 +491,9 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         """Return the subnets from which Neutron chooses its IPv4 address; none if the address is given."""
         if self.fixed_ips is None:
             return frozenset(pools)
-        return frozenset(str(each.subnet) for each in self.fixed_ips if each.address is None and each.subnet in pools)
+        return frozenset(
+            str(fixed_ip.subnet) for fixed_ip in self.fixed_ips if fixed_ip.address is None and fixed_ip.subnet in pools
+        )
 
     def _pools(self, run: CloudRun) -> dict[str, Sequence[Range]]:
         """Return the allocation pools of the IPv4 subnets of its own network by name; empty if not all are known."""
@@ -491,7 +503,7 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         if network_id and project_id:
             listed = queries.records_in(run, SubnetRecord, project_id)
             records = {each.name: each for each in listed if each.network_id == network_id}
-            if {each.id for each in queries.subnets_of(run, network_id)} != {each.id for each in records.values()}:
+            if {block.id for block in queries.subnets_of(run, network_id)} != {each.id for each in records.values()}:
                 return {}
         elif not self.neighbours.network:
             return {}
@@ -508,7 +520,7 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         project_id = run.find_project_id(self.owner)
         twins = {each.id for each in self.named(run, self.listing(run, project_id))} if project_id else set()
         for port in queries.ports_on(run, network_id):
-            if port.id not in twins and address in (each.ip_address for each in port.fixed_ips):
+            if port.id not in twins and address in (fixed_ip.ip_address for fixed_ip in port.fixed_ips):
                 what = f"{address} is used by {shown(port)} ({port.device_owner or 'no device'})"
                 yield self.mistake(what, "choose another address, or delete that port")
 
@@ -524,7 +536,7 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         Neutron 29.0.0, conf/policies/port.py: create_port:fixed_ips:ip_address, :mac_address, :port_security_enabled.
         """
         cloud, owner = super().maker(run)
-        chosen = any(each.address for each in self.fixed_ips or ()) or self.mac_address
+        chosen = any(fixed_ip.address for fixed_ip in self.fixed_ips or ()) or self.mac_address
         own = run.find_id(self.sibling(Network, self.network)) is not None
         if own or not (chosen or self.port_security_enabled is not None):
             return cloud, owner
@@ -537,7 +549,9 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         if "fixed_ips" in values:
             body["fixed_ips"] = [each for each in map(partial(self._address_body, run), self.fixed_ips or ()) if each]
         if "security_groups" in values:
-            body["security_groups"] = [run.id(self.sibling(SecurityGroup, each)) for each in self.security_groups or ()]
+            body["security_groups"] = [
+                run.id(self.sibling(SecurityGroup, security_group)) for security_group in self.security_groups or ()
+            ]
         if "allowed_address_pairs" in values:
             body["allowed_address_pairs"] = list(map(_pair_body, self.allowed_address_pairs or ()))
         return body
@@ -564,7 +578,7 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         if "fixed_ips" in more:
             names = self._subnet_names(run, record)
             pairs, left = match(self.fixed_ips or (), record.fixed_ips, names)
-            derived = [each for each in left if is_derived(each.ip_address, record.mac_address)]
+            derived = [fixed_ip for fixed_ip in left if is_derived(fixed_ip.ip_address, record.mac_address)]
             more["fixed_ips"] = [
                 *(vars(found) if found else self._address_body(run, wanted, is_new=False) for wanted, found in pairs),
                 *map(vars, derived),
@@ -625,5 +639,5 @@ def _network_name(run: CloudRun, record: PortRecord) -> str:
 
 def _group_names(run: CloudRun, record: PortRecord, known: dict[str, str] | None = None) -> list[str]:
     """Return the names of a port's security groups; the id if a group belongs to another project."""
-    names = {each.id: each.name for each in SecurityGroup.listing(run, record.project_id)} | (known or {})
-    return [names.get(each, each) for each in record.security_groups]
+    names = {group.id: group.name for group in SecurityGroup.listing(run, record.project_id)} | (known or {})
+    return [names.get(security_group, security_group) for security_group in record.security_groups]

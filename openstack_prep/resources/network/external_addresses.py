@@ -53,7 +53,9 @@ class AsksForAddresses(InProject):
         """
         for other in context.declared(AsksForAddresses):
             if other.key < self.key and other.external_network == self.external_network:
-                for address in (each for each in self.asked_addresses if each in other.asked_addresses):
+                for address in (
+                    asked_address for asked_address in self.asked_addresses if asked_address in other.asked_addresses
+                ):
                     what = f"{address} is also declared by {other.key}"
                     yield self.mistake(what, "choose another address", Code.ADDRESS_IN_USE)
 
@@ -69,7 +71,7 @@ def refused(run: CloudRun, network: str, network_id: str, address: str) -> Itera
     Nothing is known of the subnets of an external network that is not shared: a member does not see them.
     """
     subnets = queries.subnets_of(run, network_id)
-    around = [each.cidr for each in subnets if ip_address(address) in ip_network(each.cidr)]
+    around = [subnet.cidr for subnet in subnets if ip_address(address) in ip_network(subnet.cidr)]
     if subnets and not around:
         yield f"{address} is not in any subnet of {network}", "choose an address of that network", ""
     elif around and not any(is_host(address, cidr) for cidr in around):
@@ -94,7 +96,7 @@ def ask_for_holders(run: CloudRun, network_id: str, addresses: Sequence[str]) ->
         some = addresses[start : start + MOST]
         ports = _ports_at(run, network_id, some)
         for address in some:
-            held = [port for port in ports if any(address == each.ip_address for each in port.fixed_ips)]
+            held = [port for port in ports if any(address == fixed_ip.ip_address for fixed_ip in port.fixed_ips)]
             run.read_once((holder_of, network_id, address), functools.partial(list, held))
 
 

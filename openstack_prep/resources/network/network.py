@@ -199,7 +199,7 @@ class Network(NetworkResource[NetworkRecord], Coherent):
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
         """Yield what Neutron deletes with networks, without the policies that the spec itself declares."""
-        policies = (cast(Network, each.resource)._own_policies(run, each.id) for each in deletions)
+        policies = (cast(Network, deletion.resource)._own_policies(run, deletion.id) for deletion in deletions)
         return cascades.find_losses(run, deletions, going.union(*policies))
 
     def _own_policies(self, run: CloudRun, network_id: str) -> frozenset[str]:
@@ -210,7 +210,7 @@ class Network(NetworkResource[NetworkRecord], Coherent):
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         if observed is not None and self.mtu and self.mtu != observed.values.get("mtu"):
-            versions = {ip_network(each.cidr).version for each in queries.subnets_of(run, observed.id)}
+            versions = {ip_network(subnet.cidr).version for subnet in queries.subnets_of(run, observed.id)}
             for version in sorted(each for each in versions if self.mtu < LEAST_MTU[each]):
                 what = f"mtu {self.mtu} is too small for its subnets: IPv{version} needs {LEAST_MTU[version]} or more"
                 yield self.mistake(what, f"raise it to {LEAST_MTU[version]} or more", Code.SPEC_CONTRADICTION, "mtu")
@@ -282,12 +282,14 @@ class ExternalNetwork(Resource[CloudRun], Undeclarable):
         named = self._named(run)
         if len(named) > 1:
             projects = filter(None, map(run.find_project_id, run.homes))
-            used = frozenset[str | None]().union(*(queries.gateways_of(run, each) for each in projects))
-            in_use = [each for each in named if each.id in used]
-            for_all = [each for each in named if each.id in queries.external_for_all(run)]
+            used = frozenset[str | None]().union(*(queries.gateways_of(run, project) for project in projects))
+            in_use = [network for network in named if network.id in used]
+            for_all = [network for network in named if network.id in queries.external_for_all(run)]
             named = in_use if len(in_use) == 1 else for_all or named
         if len(named) > 1:
-            found = ", ".join(f"{each.id} of project {queries.project_name(run, each.project_id)}" for each in named)
+            found = ", ".join(
+                f"{network.id} of project {queries.project_name(run, network.project_id)}" for network in named
+            )
             fix = (
                 "have an administrator rename one, or delete the RBAC policy by which a project shares one as external"
             )
@@ -295,12 +297,16 @@ class ExternalNetwork(Resource[CloudRun], Undeclarable):
         return Observed(id=named[0].id) if named else None
 
     def _named(self, run: CloudRun) -> list[NetworkRecord]:
-        return [each for each in queries.external_networks(run) if each.name == self.name]
+        return [
+            external_network
+            for external_network in queries.external_networks(run)
+            if external_network.name == self.name
+        ]
 
     def list_others(self, run: CloudRun) -> Iterator[str]:
         """Yield that other networks have the name, for what nobody can check: a spec names no network by id."""
         chosen = run.find_id(self)
-        others = [each.id for each in self._named(run) if each.id != chosen]
+        others = [network.id for network in self._named(run) if network.id != chosen]
         if chosen and others:
             yield f"whether {self.key} is {chosen}, and not {' or '.join(others)} with the same name"
 

@@ -33,13 +33,13 @@ LONGEST = 255
 def added(resource: Resource, field: str, changes: Sequence[Change] | None) -> int:
     """Return how many elements of a set a new resource has, or these changes add."""
     pairs = [(None, resource.desired().get(field))] if changes is None else []
-    pairs += [(each.before, each.after) for each in changes or () if each.field == field]
+    pairs += [(change.before, change.after) for change in changes or () if change.field == field]
     return sum(len({*(after or ())} - {*(before or ())}) for before, after in pairs)
 
 
 def is_new_value(field: str, changes: Sequence[Change] | None) -> bool:
     """Return whether a field has another value afterwards: in a new resource, or by these changes."""
-    return changes is None or any(each.field == field for each in changes)
+    return changes is None or any(change.field == field for change in changes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +147,7 @@ class NetworkResource(ByProjectUser, Adoptable[CloudRun], Generic[R]):
     @classmethod
     def declared(cls, run: CloudRun, owner: Resource | None, record: R) -> Self:
         """Return the resource that a spec would declare for a record."""
-        read = {each.name: getattr(record, each.name, None) for each in fields(cls)}
+        read = {field.name: getattr(record, field.name, None) for field in fields(cls)}
         same = {name: value for name, value in read.items() if value not in (None, cls.defaults.get(name))}
         text = run.ownership.strip(record.description) or None
         return cls(**same | cls.in_words(run, record) | {"description": text} | cls.placing(owner))

@@ -52,12 +52,12 @@ def match(
 ) -> tuple[list[tuple[PortAddress, FixedIP | None]], list[FixedIP]]:
     """Return each wanted fixed IP with the present one that fits it, and the remaining ones; ``names`` by subnet id."""
     left, pairs = list(present), []
-    for each in sorted(wanted, key=lambda one: one.address is None):  # given addresses choose first
-        fitting = (one for one in left if each.fits(one.ip_address, names.get(one.subnet_id, one.subnet_id)))
+    for address in sorted(wanted, key=lambda one: one.address is None):  # given addresses choose first
+        fitting = (one for one in left if address.fits(one.ip_address, names.get(one.subnet_id, one.subnet_id)))
         found = next(fitting, None)
         if found is not None:
             left.remove(found)
-        pairs.append((each, found))
+        pairs.append((address, found))
     return pairs, left
 
 
@@ -72,24 +72,25 @@ def is_derived(address: str, mac_address: str) -> bool:
 
 def pairs_of(port: PortRecord) -> Iterator[PortPair]:
     """Yield the pairs of a port as a spec would declare them: without the MAC address if it is the port's own."""
-    for each in port.allowed_address_pairs:
-        mac = each.mac_address.lower()
+    for allowed_address_pair in port.allowed_address_pairs:
+        mac = allowed_address_pair.mac_address.lower()
         yield PortPair(
-            address=str(block(each.ip_address)), mac_address=None if mac == port.mac_address.lower() else mac
+            address=str(block(allowed_address_pair.ip_address)),
+            mac_address=None if mac == port.mac_address.lower() else mac,
         )
 
 
 def recorded(port: PortRecord) -> frozenset[str]:
     """Return the addresses of pairs that tags of the port record: address_pairs of a spec manage these."""
-    tags = (each for each in port.tags if OwnershipTag.is_tag(each))
-    return frozenset(each.split("~")[1].replace("_", "/") for each in tags if "~" in each)
+    tags = (tag for tag in port.tags if OwnershipTag.is_tag(tag))
+    return frozenset(tag.split("~")[1].replace("_", "/") for tag in tags if "~" in tag)
 
 
 def specs_of(address: str, port: PortRecord) -> list[str]:
     """Return the names of the specs whose address_pairs manage the pairs of a port with an address or network."""
-    tags = [each.split("~") for each in port.tags if OwnershipTag.is_tag(each) and "~" in each]
+    tags = [tag.split("~") for tag in port.tags if OwnershipTag.is_tag(tag) and "~" in tag]
     wanted = str(block(address)).replace("/", "_")
-    return OwnershipTag.specs_in(dict.fromkeys(each[0] for each in tags if each[1] == wanted))
+    return OwnershipTag.specs_in(dict.fromkeys(tag[0] for tag in tags if tag[1] == wanted))
 
 
 # --- how many pairs a port may have ----------------------------------------------------------
@@ -103,7 +104,7 @@ No request shows the value of a cloud; a port that has more pairs shows that it 
 
 def unchecked_pairs(number: int, ports: Iterable[PortRecord]) -> Iterator[str]:
     """Yield that a port would have more pairs than Neutron allows by default, and than any of these ports has."""
-    if number > max([USUAL_PAIRS, *(len(each.allowed_address_pairs) for each in ports)]):
+    if number > max([USUAL_PAIRS, *(len(port.allowed_address_pairs) for port in ports)]):
         yield f"{number} address pairs of one port (max_allowed_address_pair is {USUAL_PAIRS} by default)"
 
 
@@ -128,18 +129,18 @@ def multicast_obstacle(run: CloudRun, port: PortRecord, staying: Iterable[Addres
 
     Each update sends all pairs of a port, also those that others have added before Neutron rejected multicast.
     """
-    rejected = [each for each in staying if multicast.is_rejected(each.ip_address, each.mac_address)]
+    rejected = [pair for pair in staying if multicast.is_rejected(pair.ip_address, pair.mac_address)]
     if not rejected or not _rejects_multicast(run):
         return None
     shown = []
-    for each in rejected:
-        specs = specs_of(each.ip_address, port)
+    for pair in rejected:
+        specs = specs_of(pair.ip_address, port)
         whose = f"of spec {', '.join(specs)}" if specs else "added without openstack-prep"
-        shown.append(f"{each.ip_address} {each.mac_address} ({whose})")
+        shown.append(f"{pair.ip_address} {pair.mac_address} ({whose})")
     words = [
         word
-        for each in rejected
-        for word in ("--allowed-address", f"ip-address={each.ip_address},mac-address={each.mac_address}")
+        for pair in rejected
+        for word in ("--allowed-address", f"ip-address={pair.ip_address},mac-address={pair.mac_address}")
     ]
     what = f"port {port.name} {port.id} has address pairs that overlap multicast, {', '.join(shown)}; "
     what += "this cloud's Neutron refuses every update of pairs that keeps them"

@@ -49,7 +49,7 @@ def of_pool(ownership: OwnershipTag, pool: str, listed: Iterable[PortRecord]) ->
 
 def _is_original(port: PortRecord, pool: str) -> bool:
     """Whether a port has the name that it got as a port of a pool: that of a copy contains another address."""
-    return any(port.name == port_name(pool, each.ip_address) for each in port.fixed_ips)
+    return any(port.name == port_name(pool, fixed_ip.ip_address) for fixed_ip in port.fixed_ips)
 
 
 def make(
@@ -97,9 +97,9 @@ def remove(run: CloudRun, project: Resource | None, ports: Iterable[PortRecord])
 
     with ThreadPoolExecutor(JOBS) as pool:
         removals = [pool.submit(one, port) for port in ports]  # map would cancel the remaining ports
-    for each in removals:
+    for removal in removals:
         with contextlib.suppress(NotFound):
-            each.result()
+            removal.result()
 
 
 def has_tagged(run: CloudRun, project: Resource | None) -> bool:
@@ -151,4 +151,4 @@ def write_claim(
 
 def addresses_of(port: AddressHolder, subnet_id: str | None) -> list[str]:
     """Return the addresses of a port on a subnet."""
-    return [each.ip_address for each in port.fixed_ips if each.subnet_id == subnet_id]
+    return [fixed_ip.ip_address for fixed_ip in port.fixed_ips if fixed_ip.subnet_id == subnet_id]

@@ -189,7 +189,11 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
                 what = f"{one.cidr} of {one.key} overlaps {other.cidr} of {other.key}"
                 yield self.mistake(what, "change one cidr, or use two routers", Code.SPEC_CONTRADICTION, "interfaces")
         if not (context.for_plan or self.adopt):  # a plan knows which interfaces exist: those keep their addresses
-            new = (JoinedSubnet.of(each, None) for each in self._joined_subnets(context) if not each.adopt)
+            new = (
+                JoinedSubnet.of(joined_subnet, None)
+                for joined_subnet in self._joined_subnets(context)
+                if not joined_subnet.adopt
+            )
             for subnet in filter(None, new):
                 for what, fix in subnet.refused_gateway():
                     yield self.mistake(what, fix, Code.SPEC_CONTRADICTION, "interfaces")
@@ -219,7 +223,11 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
         mine = self._interface_subnets(run)
         new = [each for each in mine if each.name not in present]
         external = self._external_subnets(run, record) if new else []
-        joined = [each for each in self._joined_records(run, record) if each.name not in {one.name for one in mine}]
+        joined = [
+            joined_record
+            for joined_record in self._joined_records(run, record)
+            if joined_record.name not in {one.name for one in mine}
+        ]
         refused = [*self._refused_interfaces(run, new), *self._refused_overlaps(new, [*mine, *joined], external)]
         yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION, "interfaces") for what, fix in refused)
         if self.routes and (observed is None or observed.values.get("routes") != frozenset(self.routes)):
@@ -262,7 +270,9 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
                     what = f"{router.key} gets the gateway address of subnet/{subnet.name}, too"
                     yield what, "leave the interface to one of the two routers"
             for port in self.neighbours.ports:
-                if port.network == subnet.network and subnet.gateway in {each.address for each in port.fixed_ips or ()}:
+                if port.network == subnet.network and subnet.gateway in {
+                    fixed_ip.address for fixed_ip in port.fixed_ips or ()
+                }:
                     what = f"{port.key} has {subnet.gateway}, the gateway of subnet/{subnet.name}"
                     yield what, "give the port another address"
             yield from self._refused_holders(run, subnet)
@@ -270,7 +280,7 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
     def _refused_holders(self, run: CloudRun, subnet: JoinedSubnet) -> Iterator[tuple[str, str]]:
         """Yield which existing port has the gateway address of a subnet, as far as these credentials see it."""
         for port in queries.ports_on(run, subnet.network_id) if subnet.network_id else ():
-            held = {each.ip_address for each in port.fixed_ips if each.subnet_id == subnet.id}
+            held = {fixed_ip.ip_address for fixed_ip in port.fixed_ips if fixed_ip.subnet_id == subnet.id}
             if subnet.gateway not in held:
                 continue
             if port.device_owner in INTERFACES:
@@ -306,7 +316,11 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
         known = {each.id for each in mine}
         if record and record.joined - known:  # of other projects, which may reach the next hop
             return
-        own = {each.ip_address for each in _interface_addresses(run, record)} if record else set()
+        own = (
+            {interface_address.ip_address for interface_address in _interface_addresses(run, record)}
+            if record
+            else set()
+        )
         own |= {each.gateway or "" for each in mine if not (record and each.id in record.joined)}  # it will get these
         own |= {*(record.gateway_addresses if record else ()), *(self.external_fixed_ips or ())}
         for hop in dict.fromkeys(route.nexthop for route in self.routes or ()):
@@ -327,7 +341,9 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
         if not (name and network_id):
             return
         present = record.gateway_addresses if record else ()
-        new = [each for each in self.external_fixed_ips or () if each not in present]
+        new = [
+            external_fixed_ip for external_fixed_ip in self.external_fixed_ips or () if external_fixed_ip not in present
+        ]
         if len(new) > 1:
             external_addresses.ask_for_holders(run, network_id, new)
         for address in new:

@@ -172,7 +172,7 @@ class SecurityGroupRules(ByProjectUser):
 
         Source: Neutron 29.0.0, db/models/securitygroup.py, SecurityGroupRule.remote_group_id: ondelete CASCADE.
         """
-        return (*super().outlives(), *(each.key for each in self._remote_groups().values()))
+        return (*super().outlives(), *(remote_group.key for remote_group in self._remote_groups().values()))
 
     def _remote_groups(self) -> dict[str, SecurityGroup]:
         names = {rule.remote_group for rule in self.rules if rule.remote_group} - {SELF, self.name}

@@ -143,7 +143,7 @@ class Subnet(NetworkResource[SubnetRecord]):
         if "gateway_ip" in body:
             body["gateway_ip"] = None if body["gateway_ip"] is NO_GATEWAY else body["gateway_ip"]
         if "allocation_pools" in body:
-            ranges = (each.split("-") for each in sorted(body["allocation_pools"]))
+            ranges = (allocation_pool.split("-") for allocation_pool in sorted(body["allocation_pools"]))
             body["allocation_pools"] = [{"start": first, "end": last} for first, last in ranges]
         if "host_routes" in body:
             body["host_routes"] = [vars(route) for route in sorted(body["host_routes"], key=str)]
@@ -267,7 +267,7 @@ class Subnet(NetworkResource[SubnetRecord]):
             yield from whole._check_ranges(ipaddress.ip_network(record.cidr), gateway)
         if "gateway_ip" in changed and record.gateway_ip:
             for port in queries.ports_on(run, record.network_id):
-                held = {each.ip_address for each in port.fixed_ips if each.subnet_id == record.id}
+                held = {fixed_ip.ip_address for fixed_ip in port.fixed_ips if fixed_ip.subnet_id == record.id}
                 if port.device_owner in INTERFACES and record.gateway_ip in held:
                     what = f"router {port.device_id} has the gateway {record.gateway_ip}, so that it cannot change"
                     yield self.mistake(what, "keep it, or remove the interface of that router first", Code.STILL_USED)
@@ -348,7 +348,9 @@ class Subnet(NetworkResource[SubnetRecord]):
         (check_gateway_invalid_in_subnet) allow it alike in Neutron 24.0.0, 25.0.0, 26.0.0, 27.0.0, 28.0.0 and 29.0.0.
         Then no router gets an interface in the subnet, which the router reports.
         """
-        pools = sorted((_ends(each) for each in self.allocation_pools or ()), key=lambda ends: int(ends[0]))
+        pools = sorted(
+            (_ends(allocation_pool) for allocation_pool in self.allocation_pools or ()), key=lambda ends: int(ends[0])
+        )
         gateway = ipaddress.ip_address(known) if known else None
         for each in itertools.chain(*pools):
             if each not in whole:
@@ -405,7 +407,7 @@ def gateway_of(network: Net, record: SubnetRecord | None, declared: Subnet | Non
 def pools_of(network: Net, gateway: Ip | None, record: SubnetRecord | None, declared: Subnet | None) -> Sequence[Range]:
     """Return the ranges from which Neutron assigns addresses, as the cloud reports and the spec changes them."""
     if declared and declared.allocation_pools is not None:
-        return [Range.read(each) for each in declared.allocation_pools]
+        return [Range.read(allocation_pool) for allocation_pool in declared.allocation_pools]
     if record:
         return list(map(Range.read, record.allocation_pools))
     # Neutron's default: all addresses except the gateway and the reserved ones

@@ -86,8 +86,8 @@ class Use:
 def of_network(run: CloudRun, network: NetworkRecord) -> Use:
     """Return the use of a network: its ports and its subnets."""
     subnets = _subnets_on(run, network.id)
-    own = tuple(each for each in subnets if run.ownership.manages(each.name, each.description))
-    named = (f"subnet {each.name} {each.id}" for each in subnets if each not in own)
+    own = tuple(subnet for subnet in subnets if run.ownership.manages(subnet.name, subnet.description))
+    named = (f"subnet {subnet.name} {subnet.id}" for subnet in subnets if subnet not in own)
     ports = _of_ports(run, network, queries.ports_on(run, network.id))
     return Use((*named, *ports.others), ports.ports, own)
 
@@ -108,8 +108,8 @@ def of_router(run: CloudRun, router: RouterRecord, own_subnets: Iterable[str]) -
     interfaces = _interfaces(run, router.id)
     known = set(own_subnets)
     own = [port for port in interfaces if port.subnet_ids <= known]
-    behind = (each for each in queries.floating_ips_behind(run, router.id) if each.port_id)
-    addresses = (f"floating IP {each.address}" for each in behind)
+    behind = (floating_ip for floating_ip in queries.floating_ips_behind(run, router.id) if floating_ip.port_id)
+    addresses = (f"floating IP {floating_ip.address}" for floating_ip in behind)
     return Use((*addresses, *(_shown(port) for port in interfaces if port not in own)), tuple(own))
 
 
@@ -120,10 +120,12 @@ def of_floating_ip(record: FloatingIPRecord) -> Use:
 def of_port(run: CloudRun, port: PortRecord, going: frozenset[str] = frozenset()) -> Use:
     """Return the use of a port: its server or other device, and floating IPs that the spec does not manage."""
     device = port.device_id and bare_device(port.device_id) not in going
-    attached = (each for each in queries.floating_ips_on(run, port.project_id) if each.port_id == port.id)
-    staying = (each for each in attached if stays_attached(each, going))
-    foreign = (each for each in staying if name_of(run.ownership, each) is None)
-    addresses = (f"floating IP {each.address}" for each in foreign)
+    attached = (
+        floating_ip for floating_ip in queries.floating_ips_on(run, port.project_id) if floating_ip.port_id == port.id
+    )
+    staying = (floating_ip for floating_ip in attached if stays_attached(floating_ip, going))
+    foreign = (floating_ip for floating_ip in staying if name_of(run.ownership, floating_ip) is None)
+    addresses = (f"floating IP {floating_ip.address}" for floating_ip in foreign)
     return Use((*([f"{port.device_owner or 'device'} {port.device_id}"] if device else ()), *addresses))
 
 
@@ -226,7 +228,7 @@ def _staying(ports: Iterable[PortRecord], going: frozenset[str]) -> Iterator[str
 
 def _in_subnet(run: CloudRun, subnet: SubnetRecord) -> list[PortRecord]:
     ports = queries.ports_on(run, subnet.network_id)
-    return [port for port in ports if any(each.subnet_id == subnet.id for each in port.fixed_ips)]
+    return [port for port in ports if any(fixed_ip.subnet_id == subnet.id for fixed_ip in port.fixed_ips)]
 
 
 def interfaces_of(run: CloudRun, router_id: str) -> frozenset[str]:

@@ -103,13 +103,13 @@ class QuotaCheck:
             if next(iter(servers), None) != stack.key:
                 return []
             short = _without_room(run, tuple(each for found in servers.values() for each in found))
-        return [Mistake.about([*servers], str(each), NO_ROOM, code=Code.CAPACITY_SHORT) for each in short or ()]
+        return [Mistake.about([*servers], str(shortage), NO_ROOM, code=Code.CAPACITY_SHORT) for shortage in short or ()]
 
     def unjudged_servers(self, run: CloudRun, stack: Inputs) -> int:
         """Return how many new servers of a stack nobody has asked room for."""
         with self._lock:
             judged = _without_room(run, tuple(each for found in self._servers.values() for each in found)) is not None
-            known = sum(each.count for each in self._servers.get(stack.key, ())) if judged else 0
+            known = sum(demand.count for demand in self._servers.get(stack.key, ())) if judged else 0
             return self._needs.get(stack.key, {}).get("instances", 0) - known
 
     def ensure_quota(self, run: CloudRun, stack: Inputs, observed: Observed | None) -> None:
@@ -120,7 +120,9 @@ class QuotaCheck:
                 self._count(run.fresh())
             short = self._shortages.get(stack.key)
         if short:
-            raise QuotaExceeded("nothing was created: " + "; ".join(f"{each.what}; {each.fix}" for each in short))
+            raise QuotaExceeded(
+                "nothing was created: " + "; ".join(f"{mistake.what}; {mistake.fix}" for mistake in short)
+            )
 
     def _count(self, run: CloudRun) -> None:
         uncounted = [each for key, each in self._wanted.items() if key not in self._shortages]
@@ -134,7 +136,7 @@ class QuotaCheck:
         self._servers |= {key: each.servers for key, each in known.items() if each is not None}
         self._needs |= needs
         short = list(_shortages(run, ready[0][0], needs))
-        self._shortages |= {key: [each for each in short if need] for key, need in needs.items()}
+        self._shortages |= {key: [mistake for mistake in short if need] for key, need in needs.items()}
         self._first.add(next((key for key, need in needs.items() if need), ready[0][0].key))
 
 
@@ -163,7 +165,7 @@ def _without_room(run: CloudRun, servers: Sequence[ServerDemand]) -> Sequence[Ca
 
     if not servers or not capacity.may_ask(run.admin):
         return None
-    name = tuple((each.flavor.id, each.count, each.zone, each.from_volume, each.apart) for each in servers)
+    name = tuple((server.flavor.id, server.count, server.zone, server.from_volume, server.apart) for server in servers)
     return run.read_once((_without_room, name), ask)
 
 
@@ -367,9 +369,9 @@ def list_losses(stack: Inputs, observed: Observed) -> Iterator[Loss]:
     if cut_off := sorted(record.cut_off):
         what = f"{', '.join(cut_off)} have lost their last port and would be replaced"
         yield _loss(stack, what, "save the data on their disks, and allow the replacement (--allow-replace)", cut_off)
-    touched = [each for each in record.preview if each.place in standing and not _is_stateless(each, record)]
+    touched = [effect for effect in record.preview if effect.place in standing and not _is_stateless(effect, record)]
     for verb, (what, fix) in WORDS.items():
-        lost = [each.place for each in touched if verb == ("wipe" if each.verb in WIPES else each.verb)]
+        lost = [effect.place for effect in touched if verb == ("wipe" if effect.verb in WIPES else effect.verb)]
         if lost:
             named = _named(heat, {place: standing[place] for place in lost})
             yield _loss(stack, what.format(named), fix, lost)
@@ -394,7 +396,7 @@ def _of_failed_delete(stack: Inputs, heat: HeatStack, standing: Mapping[str, Hea
 
 def _named(heat: HeatStack, resources: Mapping[str, HeatResource]) -> str:
     """Return resources by place and type; servers also by name."""
-    names = {each["id"]: each["name"] for each in heat.servers} if SERVER in heat.types else {}
+    names = {server["id"]: server["name"] for server in heat.servers} if SERVER in heat.types else {}
     found = []
     for place, each in sorted(resources.items()):
         name = names.get(each.id)
@@ -476,13 +478,13 @@ def wants(resources: Iterable[Raw], root: str, flavors: Sequence[FlavorRecord]) 
     sizes = {name: flavor for flavor in flavors for name in (flavor.name, flavor.id)}
     strict = _strict_groups(resources)
     found = []
-    for each in resources:
-        place = f"{each['stack_name']}-{each['resource_name']}".removeprefix(f"{root}-")
+    for resource in resources:
+        place = f"{resource['stack_name']}-{resource['resource_name']}".removeprefix(f"{root}-")
         cost: Counter[str] = Counter()
-        for name, number in _cost(each["resource_type"], each["properties"], sizes):
+        for name, number in _cost(resource["resource_type"], resource["properties"], sizes):
             cost[name] = max(cost[name], number) if name in EACH else cost[name] + number
-        group = str((each["properties"].get("scheduler_hints") or {}).get("group") or "")
-        server = _demand(each["properties"], sizes) if each["resource_type"] == "OS::Nova::Server" else None
+        group = str((resource["properties"].get("scheduler_hints") or {}).get("group") or "")
+        server = _demand(resource["properties"], sizes) if resource["resource_type"] == "OS::Nova::Server" else None
         cost |= Counter({"server_group_members": 1} if group else {})
         found.append(Want(shape(place), cost, group, server, group in strict))
     return found
@@ -504,9 +506,9 @@ def _strict_groups(resources: Sequence[Raw]) -> set[str]:
     get_reference_id).
     """
     strict: dict[str, set[bool]] = defaultdict(set)
-    for each in resources:
-        if each["resource_type"] == "OS::Nova::ServerGroup":
-            strict[each["resource_name"]].add("anti-affinity" in (each["properties"].get("policies") or ()))
+    for resource in resources:
+        if resource["resource_type"] == "OS::Nova::ServerGroup":
+            strict[resource["resource_name"]].add("anti-affinity" in (resource["properties"].get("policies") or ()))
     return {name for name, found in strict.items() if found == {True}}
 
 
@@ -557,7 +559,7 @@ def _cost(kind: str, properties: Raw, flavors: Mapping[str, FlavorRecord]) -> It
         yield from _server(properties, flavors)
     elif kind == "OS::Neutron::SecurityGroup":
         rules = properties.get("rules") or ()
-        replaced = any(each.get("direction") == "egress" for each in rules)
+        replaced = any(rule.get("direction") == "egress" for rule in rules)
         yield "security_group_rules", len(rules) + (0 if replaced else EGRESS_RULES)
     elif kind == "OS::Cinder::Volume":
         yield from _volume(properties.get("size"), properties.get("volume_type"))
@@ -569,7 +571,9 @@ def _server(properties: Raw, flavors: Mapping[str, FlavorRecord]) -> Iterator[tu
         yield "cores", flavor.vcpus
         yield "ram", flavor.ram
     networks = properties.get("networks")
-    alone = [each for each in networks or () if not each.get("port") and each.get("allocate_network") != "none"]
+    alone = [
+        network for network in networks or () if not network.get("port") and network.get("allocate_network") != "none"
+    ]
     yield "ports", len(alone) if networks else 1  # without networks Nova uses the only network
     for each in properties.get("block_device_mapping_v2") or ():
         source = any(each.get(name) for name in ("image", "image_id", "snapshot_id"))
@@ -599,7 +603,7 @@ def standing(stack: HeatStack, missing: Collection[str], preview: Iterable[Effec
     A resource that an update replaces exists together with its successor for a while. Heat may replace the members of a
     group one after the other, so at most one of them is counted twice.
     """
-    making = {each.place for each in preview if each.verb in ("replace", "delete")}
+    making = {effect.place for effect in preview if effect.verb in ("replace", "delete")}
     sizes = {kind: measure(stack) for kind, measure in _MEASURES.items() if kind in stack.types}
     found: dict[str, list[Need]] = defaultdict(list)
     replaced: set[str] = set()
@@ -615,7 +619,9 @@ def standing(stack: HeatStack, missing: Collection[str], preview: Iterable[Effec
 
 
 def _servers(stack: HeatStack) -> dict[str, Need]:
-    return {each["id"]: {"cores": each["flavor"]["vcpus"], "ram": each["flavor"]["ram"]} for each in stack.servers}
+    return {
+        server["id"]: {"cores": server["flavor"]["vcpus"], "ram": server["flavor"]["ram"]} for server in stack.servers
+    }
 
 
 def _volumes(stack: HeatStack) -> dict[str, Need]:

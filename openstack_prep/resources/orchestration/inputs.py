@@ -209,9 +209,9 @@ class Inputs(ByProjectUser, Adoptable):
 
     def _comes_after(self, context: Context) -> tuple[Resource, ...]:
         """Return all project-scoped resources, and flavors, except those that depend on stacks or only write files."""
-        before = [each for each in context.declared(InProject) if not self._comes_later(each)]
-        rules = [each.own_rules for each in before if isinstance(each, SecurityGroup)]
-        return (*context.declared(Flavor), *before, *(each for each in rules if each is not None))
+        before = [project for project in context.declared(InProject) if not self._comes_later(project)]
+        rules = [group.own_rules for group in before if isinstance(group, SecurityGroup)]
+        return (*context.declared(Flavor), *before, *(rule for rule in rules if rule is not None))
 
     def _comes_later(self, other: InProject) -> bool:
         """Whether another resource depends on stacks, or only writes files; one with a credential does more."""
@@ -219,7 +219,7 @@ class Inputs(ByProjectUser, Adoptable):
             return True
         if supports(other, WritesFiles) and not isinstance(other, InCloudsYaml):
             return True
-        keys = (*followed_keys(other), *other.needs(), *(each.key for each in other.references()))
+        keys = (*followed_keys(other), *other.needs(), *(reference.key for reference in other.references()))
         return any(key.kind == self.kind for key in keys)
 
     def _list_secrets_images(self, after: Sequence[Resource], *, for_apply: bool) -> tuple[SecretsImage, ...]:
@@ -247,15 +247,15 @@ class Inputs(ByProjectUser, Adoptable):
 
     def _completed(self, context: Context) -> tuple[Raw | None, Mapping[str, Secret] | None]:
         """Return its parameters and hidden ones, completed with what other resources of the spec provide."""
-        mine = [each for each in context.declared(OnStack) if each.stack_key == self.key]
+        mine = [stack for stack in context.declared(OnStack) if stack.stack_key == self.key]
         if not mine or isinstance(self.package, PrepError):
             return self.parameters, self.secret_parameters
         hidden, declared = self.package.hidden, self.package.parameters.keys()
         asked = declared - self.given.keys() - hidden
         values: Values = {}
         secrets: dict[str, Secret] = {}
-        for each in mine:
-            provided = each.stack_values(context)
+        for stack in mine:
+            provided = stack.stack_values(context)
             values |= {name: value for name, value in provided.values.items() if name in asked}
             for name in provided.additions.keys() & (declared - hidden):
                 values[name] = with_additions(self.given.get(name), provided.additions[name])
@@ -264,7 +264,7 @@ class Inputs(ByProjectUser, Adoptable):
         return parameters, {**(self.secret_parameters or {}), **secrets} if secrets else self.secret_parameters
 
     def needs(self) -> Iterable[Key]:
-        return (*super().needs(), *(each.key for each in (*self.neighbours.after, *self.uses())))
+        return (*super().needs(), *(resource.key for resource in (*self.neighbours.after, *self.uses())))
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), *self.uses())
@@ -277,9 +277,9 @@ class Inputs(ByProjectUser, Adoptable):
         uses = self.uses()
         held = {each.key for each in uses if each.of in HELD}
         networks = {each.name for each in uses if each.of == "network"}
-        subnets = self.of_project(each for each in self.neighbours.after if isinstance(each, Subnet))
-        held |= {each.key for each in subnets if each.network in networks}
-        return (*super().outlives(), *({each.key for each in (*self.neighbours.after, *uses)} - held))
+        subnets = self.of_project(subnet for subnet in self.neighbours.after if isinstance(subnet, Subnet))
+        held |= {subnet.key for subnet in subnets if subnet.network in networks}
+        return (*super().outlives(), *({resource.key for resource in (*self.neighbours.after, *uses)} - held))
 
     def uses(self) -> list[Existing]:
         """Return the resources that its parameters refer to, as far as the template shows it."""
@@ -328,13 +328,13 @@ class Inputs(ByProjectUser, Adoptable):
             for what in list_violations(package.parameters[name], placeholder(name, form)):
                 yield Found(name, f"parameters: {name}: its placeholder, which Heat gets, {what}", fix)
             found = Destinations(package.template, package.files, registry, given, frozenset(covered))
-            for each in dict.fromkeys(found.find_elsewhere(name)):
-                what = f"parameters: {name} reaches {each.place}, where nothing replaces its placeholder: {each.reason}"
+            for place, reason, _ in dict.fromkeys(found.find_elsewhere(name)):
+                what = f"parameters: {name} reaches {place}, where nothing replaces its placeholder: {reason}"
                 yield Found(name, what, fix)
 
     def awaits(self, run: CloudRun) -> bool:
         """Whether a resource of the spec that it may refer to, as only Heat knows, does not exist yet."""
-        return any(run.look(each) is None for each in self.neighbours.after)
+        return any(run.look(resource) is None for resource in self.neighbours.after)
 
     def askable(self, run: CloudRun) -> bool:
         """Whether Heat can preview it: a connection may do so, and all resources that it refers to exist."""

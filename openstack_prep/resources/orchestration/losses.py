@@ -61,13 +61,13 @@ def taken_by_update(run: CloudRun, stack: HeatStack, effects: Collection[Effect]
     neutron/security_group.py, _update_rules).
     """
     losses = StackLosses(run, stack)
-    if deleted := {each.place for each in effects if each.verb in ("replace", "delete", MAYBE)}:
+    if deleted := {effect.place for effect in effects if effect.verb in ("replace", "delete", MAYBE)}:
         yield from losses.find(deleted)
-    if updated := {each.place for each in effects if each.verb == "update" and each.type == GROUP}:
+    if updated := {effect.place for effect in effects if effect.verb == "update" and effect.type == GROUP}:
         # the group stays: nothing is cut off, and what only administrators may read (Unchecked) is not in the group
-        for each in losses.find(updated):
-            if isinstance(each, DeletionLoss) and (each.effect is LossEffect.DELETED or each.address == UNREAD_RULES):
-                yield each
+        for loss in losses.find(updated):
+            if isinstance(loss, DeletionLoss) and (loss.effect is LossEffect.DELETED or loss.address == UNREAD_RULES):
+                yield loss
 
 
 def list_undeclared(record: StackRecord) -> Iterator[DeletionLoss]:

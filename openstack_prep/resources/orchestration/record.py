@@ -66,9 +66,9 @@ class StackRecord:
             return None
         sizes = self._sizes()
         places: dict[str, list[str]] = {name: [] for name in WORDS}
-        for each in self.preview:
-            if not (each.verb == "update" and each.place in sizes):  # its size says it
-                places[NAMES.get(each.verb, each.verb)].append(each.place)
+        for effect in self.preview:
+            if not (effect.verb == "update" and effect.place in sizes):  # its size says it
+                places[NAMES.get(effect.verb, effect.verb)].append(effect.place)
         done = [f"{WORDS[name]} {self._named(listed)}" for name, listed in places.items() if listed]
         if not places["replace"] and not places["rebuild"] and not places["unknown"]:
             done.append("rebuilds none")
@@ -100,10 +100,10 @@ class StackRecord:
             depth = len(group) + 1
             for verb, sign in (("add", 1), ("delete", -1)):
                 inside = {
-                    each.place[depth:].partition(".")[0]
-                    for each in self.preview
-                    if each.verb == verb and each.place.startswith(f"{group}.")
-                    if (verb == "add" and "." not in each.place[depth:]) or verb == "delete"
+                    effect.place[depth:].partition(".")[0]
+                    for effect in self.preview
+                    if effect.verb == verb and effect.place.startswith(f"{group}.")
+                    if (verb == "add" and "." not in effect.place[depth:]) or verb == "delete"
                 }
                 difference[group] += sign * len(inside)
         return {group: (standing[group], standing[group] + number) for group, number in difference.items() if number}

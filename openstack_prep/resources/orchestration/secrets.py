@@ -60,7 +60,7 @@ def carried_by(package: Package, names: Iterable[str], given: Raw) -> dict[str, 
 
 def _reaching(package: Package, flow: Flow) -> dict[str, frozenset[str]]:
     """Return the parameters that reach a resource with an image of secrets, by the parameter of the image."""
-    into = [flow.into(each) for each in flow.resources]
+    into = [flow.into(resource) for resource in flow.resources]
     return {
         image: frozenset().union(*(reaching for reaching in into if image in reaching))
         for image in package.secret_images

@@ -192,7 +192,7 @@ class Stack(Inputs, LeavesContent):
             )
         except Refused as error:
             return replace(record, asked=True, refused=str(error))
-        known = {each.place for each in found}
+        known = {effect.place for effect in found}
         found += [Effect("replace", place, VOLUME) for place in record.outdated if place not in known]
         package = self.package
         registry = package.environment.get("resource_registry") or {}
@@ -207,7 +207,7 @@ class Stack(Inputs, LeavesContent):
 
         ``private`` are those that are secrets by another template, which Heat has.
         """
-        values = {each["output_key"]: each.get("output_value") for each in raw.get("outputs") or ()}
+        values = {output["output_key"]: output.get("output_value") for output in raw.get("outputs") or ()}
         texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
         known = [secret.reveal() for secret in self.secrets.values() if secret.ready]  # so they are fetched from now on
         secrets = {

@@ -175,12 +175,12 @@ class ObjectStore(ByProjectUser, Untagged, Unguarded):
 
         And metadata beyond the defaults of Swift where the object store does not show its own limits.
         """
-        is_new = changes is None or any(each.field == "quota_bytes" for each in changes)
+        is_new = changes is None or any(change.field == "quota_bytes" for change in changes)
         tenant = run.find_tenant(self.owner)
         if self.quota_bytes is not None and is_new and tenant and RESELLER not in tenant.roles:
             yield f"whether user {tenant.user[0]} may set quota_bytes without the role {RESELLER}"
-        changed = [each for each in changes or () if each.field == "metadata"]
-        present = [{}] if changes is None else [each.before or {} for each in changed]
+        changed = [change for change in changes or () if change.field == "metadata"]
+        present = [{}] if changes is None else [change.before or {} for change in changed]
         exceeds = any(found for each in present for found in self._exceeding(self._new_metadata(each), LIMITS))
         exceeds = exceeds or bool(changes != () and self._keys_beyond(LIMITS))
         if tenant and exceeds and not _limits(run, tenant).keys() >= LIMITS.keys():

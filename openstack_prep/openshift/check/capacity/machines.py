@@ -260,7 +260,9 @@ def groups(cluster: InstallConfigFields) -> list[MachineSet]:
 def effective(cluster: InstallConfigFields, pool: str) -> Machines:
     """Return the settings of a pool's machines: its own, or the defaults."""
     own = getattr(cluster, pool)
-    settings = {each.name: getattr(own, each.name) or getattr(cluster.machines, each.name) for each in fields(Machines)}
+    settings = {
+        field.name: getattr(own, field.name) or getattr(cluster.machines, field.name) for field in fields(Machines)
+    }
     return Machines(**settings)
 
 

@@ -105,8 +105,8 @@ def _machines_text(machines: Sequence[MachineSet]) -> str:
 
 def _compute(context: CheckContext) -> Iterator[tuple[str, Need]]:
     machines = groups(context.cluster)
-    yield "instances", Need(sum(each.count for each in machines), _machines_text(machines))
-    known = [(each.count, flavors(context).get(each.like.flavor or "")) for each in machines if each.count]
+    yield "instances", Need(sum(machine.count for machine in machines), _machines_text(machines))
+    known = [(machine.count, flavors(context).get(machine.like.flavor or "")) for machine in machines if machine.count]
     for quota, size in (("cores", "vcpus"), ("ram", "ram")):
         parts = [(count, getattr(flavor, size)) for count, flavor in known if flavor]
         if len(parts) == len(known):  # the check of flavors reports a missing one
@@ -116,7 +116,7 @@ def _compute(context: CheckContext) -> Iterator[tuple[str, Need]]:
 def _network(context: CheckContext) -> Iterator[tuple[str, Need]]:
     cluster, checked = context.cluster, context.release >= QUOTA_CHECK_SINCE
     machines, own = groups(cluster), bool(cluster.machines_subnets)
-    per_machine = [(each.count, 1 + len(each.like.additional_networks)) for each in machines]
+    per_machine = [(machine.count, 1 + len(machine.like.additional_networks)) for machine in machines]
     of_machines = sum(count * ports for count, ports in per_machine)
     of_replicas = sum(count * ports for count, ports in per_machine[:2])
     # with IPv6 the user creates these ports; with a user-managed load balancer nobody does
@@ -149,7 +149,7 @@ def _at_least(need: Need, asked_for: int) -> Need:
 def _floating_ips(context: CheckContext) -> Need:
     """Return those still to be created: the ones in install-config.yaml usually exist, and count as used."""
     listed = list_records(context.cloud.network, FloatingIPRecord, project_id=context.cloud.project_id)
-    there = {each.address for each in listed}
+    there = {floating_ip.address for floating_ip in listed}
     named = {each for each in (context.cluster.api_floating_ip, context.cluster.ingress_floating_ip) if each}
     lacking = len(named - there)
     return Need(1 + lacking, "temporarily for bootstrap" + (f" + {lacking} that do not exist yet" if lacking else ""))
@@ -175,10 +175,10 @@ def _server_groups(context: CheckContext) -> Iterator[tuple[str, Need]]:
 
 def _volumes(context: CheckContext) -> Iterator[tuple[str, Need]]:
     sizes: list[tuple[int, str | None]] = []
-    for each in groups(context.cluster):
-        volume = each.like.root_volume
+    for group in groups(context.cluster):
+        volume = group.like.root_volume
         if volume is not None:
-            sizes += [(volume.size, volume.types[index % len(volume.types)]) for index in range(each.count)]
+            sizes += [(volume.size, volume.types[index % len(volume.types)]) for index in range(group.count)]
     of_machines = len(sizes)
     if why_unusable(context):
         sizes.append((REGISTRY, None))

@@ -29,7 +29,7 @@ def external_network(context: CheckContext) -> Iterator[Diagnostic]:
         yield from _none(context, where)
         return
     found = named_networks(context)
-    external = [each for each in found if each.external]
+    external = [network for network in found if network.external]
     if not found:
         yield Diagnostic(
             code="external-network.missing",
@@ -68,15 +68,15 @@ def _none(context: CheckContext, where: str) -> Iterator[Diagnostic]:
 
 
 def _others(context: CheckContext) -> str:
-    names = sorted({each.name for each in listed(context, NetworkRecord, **{"router:external": True})})
+    names = sorted({network.name for network in listed(context, NetworkRecord, **{"router:external": True})})
     return f"; external networks: {', '.join(names)}" if names else "; these credentials see no external network"
 
 
 def _several(context: CheckContext, where: str, found: Sequence[NetworkRecord], external: int) -> Diagnostic:
-    kept = next(each for each in found if each.external)
-    others = {each.id: each.name for each in found if each is not kept}
-    own = all(each.project_id == context.cloud.project_id for each in found if each is not kept)
-    ids = ", ".join(f"{each.id} of project {each.project_id}" for each in found)
+    kept = next(network for network in found if network.external)
+    others = {network.id: network.name for network in found if network is not kept}
+    own = all(network.project_id == context.cloud.project_id for network in found if network is not kept)
+    ids = ", ".join(f"{network.id} of project {network.project_id}" for network in found)
     return Diagnostic(
         code="external-network.ambiguous",
         where=where,
@@ -94,7 +94,7 @@ def _exhausted(context: CheckContext, where: str, network: NetworkRecord) -> Ite
     except (NotAllowed, NotFound):
         return
     subnets = availability["network_ip_availability"]["subnet_ip_availability"]
-    free = sum(each["total_ips"] - each["used_ips"] for each in subnets if each["ip_version"] == 4)
+    free = sum(subnet["total_ips"] - subnet["used_ips"] for subnet in subnets if subnet["ip_version"] == 4)
     needs = ["the bootstrap machine's floating IP"]
     needs += [] if context.cluster.machines_subnets else ["the router's gateway"]
     if free < len(needs):

@@ -35,7 +35,7 @@ def floating_ips(context: CheckContext) -> Iterator[Diagnostic]:
 
 def _one(context: CheckContext, where: str, address: str) -> Iterator[Diagnostic]:
     found = listed(context, FloatingIPRecord, floating_ip_address=address)
-    mine = [each for each in found if each.project_id == context.cloud.project_id]
+    mine = [floating_ip for floating_ip in found if floating_ip.project_id == context.cloud.project_id]
     if not found:
         yield Diagnostic(
             code="floating-ip.missing",

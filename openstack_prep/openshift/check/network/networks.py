@@ -56,7 +56,7 @@ def overlaps(
 
 def suggest_network(context: CheckContext, own: Block) -> str:
     """Return a private network of the size of one, for a fix; it overlaps nothing that the checks know."""
-    known = [*blocks(each.cidr for each in listed(context, SubnetRecord))]
+    known = [*blocks(subnet.cidr for subnet in listed(context, SubnetRecord))]
     known += [block for of in OWN_NETWORKS for block in blocks(getattr(context.cluster, of))]
     known += [ipaddress.ip_network(each) for each in (_address(host) for _, _, host in _needed(context)) if each]
     taken = [each for each in known if each.version == own.version]
@@ -179,15 +179,17 @@ def _needed(context: CheckContext) -> Iterator[tuple[str, str, str]]:
         yield from ((context.place("external_dns"), "DNS server", each) for each in cluster.external_dns)
     for subnet in own_subnets(context):
         name = f"DNS server of subnet {subnet.id}"
-        yield from ((context.place("machines_subnets"), name, each) for each in subnet.dns_nameservers)
+        yield from (
+            (context.place("machines_subnets"), name, dns_nameserver) for dns_nameserver in subnet.dns_nameservers
+        )
     for of in ("http", "https"):
         url: str | None = getattr(cluster.proxy, of, None)
         if url:
             yield context.place(f"proxy.{of}"), "the proxy", _host(url)
     services = {_host(cloud.auth_url): {"identity"}}
-    for each in cloud.endpoints:
-        if each["interface"] == (cloud.interface or "public"):
-            services.setdefault(_host(each["url"]), set()).add(each["type"])
+    for endpoint in cloud.endpoints:
+        if endpoint["interface"] == (cloud.interface or "public"):
+            services.setdefault(_host(endpoint["url"]), set()).add(endpoint["type"])
     for host, types in services.items():
         yield f"cloud {cloud.name!r}", f"{', '.join(sorted(types))} at", host
 
@@ -206,8 +208,8 @@ def _address(text: str) -> Address | None:
 def _parts(context: CheckContext) -> Iterator[Diagnostic]:
     cluster = context.cluster
     nodes = machines(context) - 1  # the bootstrap machine is not a node
-    for version in sorted({each.version for each in blocks(cluster.cluster_networks)}):
-        mine = [each for each in blocks(cluster.cluster_networks) if each.version == version]
+    for version in sorted({block.version for block in blocks(cluster.cluster_networks)}):
+        mine = [block for block in blocks(cluster.cluster_networks) if block.version == version]
         prefix = cluster.host_prefix if version == 4 else IPV6_PART
         if version == 4 and any(prefix < each.prefixlen for each in mine):  # the check of the file reports it
             continue

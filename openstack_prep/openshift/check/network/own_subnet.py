@@ -94,7 +94,7 @@ def _routers_out(context: CheckContext, where: str, subnet: SubnetRecord) -> Ite
     interfaces = [
         port
         for port in router_interfaces(context, subnet.network_id)
-        if subnet_id in [each.subnet_id for each in port.fixed_ips]
+        if subnet_id in [fixed_ip.subnet_id for fixed_ip in port.fixed_ips]
     ]
     if not subnet.gateway_ip:
         gateway = ipaddress.ip_network(subnet.cidr).network_address + 1
@@ -135,7 +135,7 @@ def _routers_out(context: CheckContext, where: str, subnet: SubnetRecord) -> Ite
 def _add_router(context: CheckContext, external: NetworkRecord, subnet_id: str) -> str:
     """Return the command that gives a subnet a router of this project with a gateway on the external network."""
     mine = listed(context, RouterRecord, project_id=context.cloud.project_id)
-    gates = [each.id for each in mine if each.gateway_network_id == external.id]
+    gates = [router.id for router in mine if router.gateway_network_id == external.id]
     name = gates[0] if gates else f"{context.cluster.cluster_name}-{subnet_id[:8]}"
     create = [] if gates else [context.openstack("router", "create", "--external-gateway", external.id, name)]
     return " && ".join([*create, context.openstack("router", "add", "subnet", name, subnet_id)])
@@ -149,9 +149,9 @@ def _routers(context: CheckContext, interfaces: list[PortRecord]) -> list[Router
 def _around(context: CheckContext, where: str, subnet: SubnetRecord) -> Iterator[Diagnostic]:
     """Yield networks that machines will no longer reach because pods or services have the same addresses."""
     routers = _routers(context, router_interfaces(context, subnet.network_id))
-    reached = {each.destination: f"a host route of subnet {subnet.id}" for each in subnet.host_routes}
+    reached = {host_route.destination: f"a host route of subnet {subnet.id}" for host_route in subnet.host_routes}
     for router in routers:
-        reached |= {each.destination: f"a route of router {router.id}" for each in router.routes}
+        reached |= {route.destination: f"a route of router {router.id}" for route in router.routes}
         ports = [port for port in listed(context, PortRecord, device_id=router.id) if port.device_owner in INTERFACES]
         for subnet_id in (fixed.subnet_id for port in ports for fixed in port.fixed_ips):
             for other in listed(context, SubnetRecord, id=subnet_id):
@@ -191,7 +191,7 @@ def _room(context: CheckContext, where: str, subnet: SubnetRecord) -> Iterator[D
 
 
 def _network(context: CheckContext, where: str, subnets: list[SubnetRecord]) -> Iterator[Diagnostic]:
-    network_ids = {each.network_id for each in subnets}
+    network_ids = {subnet.network_id for subnet in subnets}
     if len(network_ids) > 1:
         yield documented(
             code="subnet.other-network",
@@ -215,7 +215,7 @@ def _named(context: CheckContext, network_ids: set[str]) -> Iterator[Diagnostic]
             what=f"{len(meant)} networks are called {name}" if meant else f"there is no network {name}",
             fix=_suggest_id(network_ids),
         )
-    for other in (each for each in meant if len(meant) == 1 and each.id not in network_ids):
+    for other in (network for network in meant if len(meant) == 1 and network.id not in network_ids):
         yield documented(
             code="network.not-of-subnet",
             where=context.place("machines_network"),
@@ -233,7 +233,7 @@ def _fitting(
     context: CheckContext, where: str, network: NetworkRecord, subnets: list[SubnetRecord]
 ) -> Iterator[Diagnostic]:
     """Yield properties of a network that keep machines out."""
-    six = any(each.ip_version == 6 for each in subnets)
+    six = any(subnet.ip_version == 6 for subnet in subnets)
     if six and network.mtu is not None and network.mtu < LEAST_MTU:
         yield Diagnostic(
             code="network.mtu-too-small",

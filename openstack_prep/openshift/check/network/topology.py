@@ -43,7 +43,7 @@ def named_networks(context: CheckContext) -> Sequence[NetworkRecord]:
 
 def external_network(context: CheckContext) -> NetworkRecord | None:
     """Return the external network, if its name is unique."""
-    external = [each for each in named_networks(context) if each.external]
+    external = [named_network for named_network in named_networks(context) if named_network.external]
     return external[0] if len(external) == 1 else None
 
 
@@ -56,12 +56,16 @@ def matches(context: CheckContext, kind: type[R], reference: ResourceReference) 
 def references(context: CheckContext) -> list[ResourceReference]:
     """Return the references to the user's own subnets, without invalid ones, which the check of the file reports."""
     given = context.cluster.machines_subnets
-    return [each for each in given if bool(each.id) != bool(each.name) and not list(ids("", filter(None, [each.id])))]
+    return [
+        reference
+        for reference in given
+        if bool(reference.id) != bool(reference.name) and not list(ids("", filter(None, [reference.id])))
+    ]
 
 
 def own_subnets(context: CheckContext) -> list[SubnetRecord]:
     """Return the user's own subnets for the machines, those whose references are unique."""
-    found = (matches(context, SubnetRecord, each) for each in references(context))
+    found = (matches(context, SubnetRecord, reference) for reference in references(context))
     return [subnets[0] for subnets in found if len(subnets) == 1]
 
 
@@ -85,8 +89,9 @@ def virtual_addresses(context: CheckContext) -> dict[str, list[Address]]:
     cluster = context.cluster
     first = ipaddress.ip_network(cluster.machine_networks[0]).network_address
     found = {
-        "api_vips": [ipaddress.ip_address(each) for each in cluster.api_vips] or [_after(first, 5)],
-        "ingress_vips": [ipaddress.ip_address(each) for each in cluster.ingress_vips] or [_after(first, 7)],
+        "api_vips": [ipaddress.ip_address(api_vip) for api_vip in cluster.api_vips] or [_after(first, 5)],
+        "ingress_vips": [ipaddress.ip_address(ingress_vip) for ingress_vip in cluster.ingress_vips]
+        or [_after(first, 7)],
     }
     return found | ({"DNS": [_after(first, 6)]} if context.release < DNS_VIP_UNTIL else {})
 
@@ -98,4 +103,4 @@ def _after(first: Address, number: int) -> Address:
 
 def machines(context: CheckContext) -> int:
     """Return how many machines exist at the same time: all replicas, and the bootstrap machine."""
-    return sum(each.count for each in groups(context.cluster))
+    return sum(group.count for group in groups(context.cluster))

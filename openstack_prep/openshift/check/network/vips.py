@@ -43,7 +43,7 @@ def vips(context: CheckContext) -> Iterator[Diagnostic]:
                 fix=f"write another address in {context.place(other) if other != 'DNS' else context.place(one)}",
             )
     subnets = own_subnets(context)
-    known = [each for each in subnets if each.cidr in context.cluster.machine_networks]
+    known = [subnet for subnet in subnets if subnet.cidr in context.cluster.machine_networks]
     if len(known) < len(context.cluster.machines_subnets):  # another check reports the subnet
         return
     for of, address in _each(addresses):
@@ -75,9 +75,9 @@ def _describe(context: CheckContext, of: str, address: Address) -> str:
 
 def _outside(context: CheckContext, of: str, address: Address, subnets: list[SubnetRecord]) -> Iterator[Diagnostic]:
     """Yield if a virtual address is not a usable host address of the machines' subnet."""
-    cidrs = [each.cidr for each in subnets] or [context.cluster.machine_networks[0]]
+    cidrs = [subnet.cidr for subnet in subnets] or [context.cluster.machine_networks[0]]
     block = next((each for each in map(ipaddress.ip_network, cidrs) if address in each), None)
-    gateways = [each.gateway_ip for each in subnets] or [str(ipaddress.ip_network(cidrs[0]).network_address + 1)]
+    gateways = [subnet.gateway_ip for subnet in subnets] or [str(ipaddress.ip_network(cidrs[0]).network_address + 1)]
     if _given(context, of) and not any(address in each for each in blocks(context.cluster.machine_networks)):
         return  # the check of the file reports it
     if block is None:
@@ -149,7 +149,7 @@ def _port_of_user(
         yield Diagnostic(
             code="vip.no-port",
             where=_place(context, of),
-            what=f"no port has {wanted}" + "".join(f"; {_port(each)} has a part" for each in holders),
+            what=f"no port has {wanted}" + "".join(f"; {_port(holder)} has a part" for holder in holders),
             why="with IPv6 the installer creates no ports for the virtual addresses; they must exist",
             fix=_create_port(context, of, mine, subnets),
         )
@@ -167,9 +167,9 @@ def _port_of_user(
 def _create_port(context: CheckContext, of: str, mine: list[Address], subnets: list[SubnetRecord]) -> str:
     fixed = []
     for address in mine:
-        here = next((each for each in subnets if address in ipaddress.ip_network(each.cidr)), None)
+        here = next((subnet for subnet in subnets if address in ipaddress.ip_network(subnet.cidr)), None)
         if here is None:
-            return f"write an address of {' or '.join(each.cidr for each in subnets)} instead of {address} first"
+            return f"write an address of {' or '.join(subnet.cidr for subnet in subnets)} instead of {address} first"
         fixed += ["--fixed-ip", f"subnet={here.id},ip-address={address}"]
     name = f"{context.cluster.cluster_name}-{of.removesuffix('_vips')}-port"
     return context.openstack("port", "create", "--network", subnets[0].network_id, *fixed, name)

@@ -68,7 +68,7 @@ def mistakes(
     else:
         found += chain.from_iterable(rule(cluster, release) for rule in RULES_WITHOUT_CLOUD)
         found += capabilities(cluster, release, mandatory)
-    return [replace(each, code="install-config.invalid") for each in found]
+    return [replace(mistake, code="install-config.invalid") for mistake in found]
 
 
 def unwritable(declared: Raw, release: int, *, previews: bool) -> Iterator[Mistake]:
@@ -91,7 +91,7 @@ def _not_yet_or_no_longer(field: Field, release: int) -> Mistake:
         what = f"{oldest.name} is a preview in {releases.name(release)}"
         return Mistake(field.of, what, f"leave it out, or set feature_set: {releases.PREVIEWS[0]}")
     if release < oldest.since:
-        since = next(each for each in reversed(field.spellings) if not each.gated).since
+        since = next(spelling for spelling in reversed(field.spellings) if not spelling.gated).since
         what = f"{releases.name(release)} has no {oldest.name}; available since {releases.name(since)}"
         return Mistake(field.of, what, f"leave it out, or install {releases.name(since)} or later")
     return Mistake(field.of, f"{newest.name} is ignored since {releases.name(newest.until)}", "leave it out")

@@ -44,14 +44,14 @@ def _proxy(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
         elif url and release in releases.PROXIES_OUTSIDE and (inside := _network_of(url, cluster)):
             yield Mistake(f"proxy.{where}", f"the proxy is in {inside}", "give a proxy outside the cluster")
     if proxy.exceptions != ("*",):
-        for each in proxy.exceptions:
-            if not _is_exception(each, release):
-                what = f"{each!r} is not an address, a network or a domain"
+        for exception in proxy.exceptions:
+            if not _is_exception(exception, release):
+                what = f"{exception!r} is not an address, a network or a domain"
                 yield Mistake("proxy.exceptions", what, "write one such as .example.com, without wildcard or port")
 
 
 def _fix(schemes: Sequence[str]) -> str:
-    return f"write {' or '.join(f'{each}://HOST:PORT' for each in schemes)}; PORT is at most 65535"
+    return f"write {' or '.join(f'{scheme}://HOST:PORT' for scheme in schemes)}; PORT is at most 65535"
 
 
 def _is_url_of_host(url: str, schemes: Sequence[str]) -> bool:

@@ -41,7 +41,7 @@ def _vips(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     elif release >= FIRST_WITH_DEFAULTS:
         yield from _without_room(cluster, given)
     for name, addresses in given.items():
-        if len({each.version for each in addresses}) < len(addresses):
+        if len({address.version for address in addresses}) < len(addresses):
             yield Mistake(name, "two addresses of the same family", "give one per family")
         elif addresses:
             yield from _family(cluster, release, name, addresses)
@@ -61,7 +61,7 @@ def _without_room(cluster: InstallConfigFields, given: dict[str, list[Address]])
 
 def _family(cluster: InstallConfigFields, release: int, name: str, addresses: Sequence[Address]) -> Iterator[Mistake]:
     """Yield addresses of two stacks that begin with another family than the networks."""
-    services = {ipaddress.ip_network(each).version for each in cluster.service_networks}
+    services = {ipaddress.ip_network(service_network).version for service_network in cluster.service_networks}
     first = ipaddress.ip_network(cluster.machine_networks[0]).version
     if len(services) == 2 and addresses[0].version != first and (len(addresses) == 1 or release in releases.ONE_ORDER):
         what = f"begins with {addresses[0]}, while machine_networks begin with IPv{first}"
@@ -69,13 +69,13 @@ def _family(cluster: InstallConfigFields, release: int, name: str, addresses: Se
 
 
 def _inside(cluster: InstallConfigFields, release: int, given: dict[str, list[Address]]) -> Iterator[Mistake]:
-    networks = [ipaddress.ip_network(each) for each in cluster.machine_networks]
+    networks = [ipaddress.ip_network(machine_network) for machine_network in cluster.machine_networks]
     networks = networks if release in releases.VIPS_IN_ANY_NETWORK else networks[:1]
     for name, addresses in given.items():
-        for each in addresses:
-            if not any(each in network for network in networks):
+        for address in addresses:
+            if not any(address in network for network in networks):
                 where = "machine_networks" if len(networks) == len(cluster.machine_networks) else f"{networks[0]}"
-                yield Mistake(name, f"{each} is not in {where}", "choose an address in them")
+                yield Mistake(name, f"{address} is not in {where}", "choose an address in them")
 
 
 def _different(cluster: InstallConfigFields, given: dict[str, list[Address]]) -> Iterator[Mistake]:
@@ -141,12 +141,12 @@ def _same_families(cluster: InstallConfigFields) -> Iterator[Mistake]:
 
 
 def _lengths(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
-    for each in map(ipaddress.ip_network, cluster.cluster_networks):
-        if each.version == 4 and cluster.host_prefix < each.prefixlen:
-            what = f"/{cluster.host_prefix} is larger than the whole network {each}"
-            yield Mistake("host_prefix", what, f"set more than {each.prefixlen}")
-        elif each.version == 6 and each.prefixlen > HOST_PREFIX_IPV6:
-            what = f"{each} has no room for the /{HOST_PREFIX_IPV6} of a machine"
+    for network in map(ipaddress.ip_network, cluster.cluster_networks):
+        if network.version == 4 and cluster.host_prefix < network.prefixlen:
+            what = f"/{cluster.host_prefix} is larger than the whole network {network}"
+            yield Mistake("host_prefix", what, f"set more than {network.prefixlen}")
+        elif network.version == 6 and network.prefixlen > HOST_PREFIX_IPV6:
+            what = f"{network} has no room for the /{HOST_PREFIX_IPV6} of a machine"
             yield Mistake("cluster_networks", what, "choose a larger network, such as fd01::/48")
     for each in map(ipaddress.ip_network, cluster.service_networks):
         if release in releases.SERVICE_LENGTHS and each.prefixlen < LONGEST_SERVICES[each.version]:
@@ -184,7 +184,7 @@ def _join_subnet(cluster: InstallConfigFields, join: str, kind: str) -> Iterator
             if other.version == 4 and network.overlaps(other):
                 yield Mistake("ovn_join_subnet", f"{join} overlaps {each} of {name}", "choose another network")
     pods = [each for each in map(ipaddress.ip_network, cluster.cluster_networks) if each.version == 4]
-    machines = sum(2 ** max(0, cluster.host_prefix - each.prefixlen) for each in pods)
+    machines = sum(2 ** max(0, cluster.host_prefix - pod.prefixlen) for pod in pods)
     if machines >= network.num_addresses - 3:  # gateway, network and broadcast
         what = f"{join} has no room for the {machines} machines that cluster_networks have room for"
         yield Mistake("ovn_join_subnet", what, "choose a larger network, such as 100.68.0.0/16")
@@ -195,7 +195,7 @@ def families(cluster: InstallConfigFields, name: str) -> frozenset[int]:
 
 
 def _named(versions: frozenset[int]) -> str:
-    return " and ".join(f"IPv{each}" for each in sorted(versions))
+    return " and ".join(f"IPv{version}" for version in sorted(versions))
 
 
 def _ipv6(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
@@ -274,7 +274,7 @@ def _floating_ips(cluster: InstallConfigFields, release: int) -> Iterator[Mistak
 
 
 def _own_subnet(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
-    named = [("machines_subnets", each) for each in cluster.machines_subnets]
+    named = [("machines_subnets", machines_subnet) for machines_subnet in cluster.machines_subnets]
     named += [("machines_network", cluster.machines_network)] if cluster.machines_network else []
     for where, each in named:
         if bool(each.id) == bool(each.name):
