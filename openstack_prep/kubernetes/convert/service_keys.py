@@ -63,6 +63,10 @@ def _args(component: str) -> Handler:
     return convert
 
 
+ADDED = ("node-labels", "register-with-taints")
+"""Flags that would replace what node-label and node-taint say; with + they add to it (K3s, pkg/util/args.go)."""
+
+
 def _go(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -89,7 +93,7 @@ def _flag(draft: Draft, key: str, component: str, flag: str, text: str) -> None:
         draft.note(key, None, why)
     else:
         path = "the file must exist on the new nodes" if text.startswith("/") else ""
-        adding = "+" if flag == "node-labels" else ""  # else the flag replaces the labels of node-label
+        adding = "+" if flag in ADDED else ""
         draft.add(key, f"{component}-arg", f"{flag}{adding}={text}", path)
 
 

@@ -66,7 +66,7 @@ services:
     cluster_domain: corp.local
     extra_args: {max-pods: 250}
     extra_binds: ["/srv:/srv"]
-    extra_args_array: {node-labels: [a=b, c=d]}
+    extra_args_array: {node-labels: [a=b, c=d], register-with-taints: ["e=f:NoSchedule"]}
 """
 
 
@@ -145,7 +145,12 @@ def test_what_services_become() -> None:
         "v=4",
         "enable-admission-plugins=NodeRestriction,AlwaysPullImages,EventRateLimit",
     ]
-    assert server["kubelet-arg"] == ["max-pods=250", "node-labels+=a=b", "node-labels+=c=d"]
+    assert server["kubelet-arg"] == [
+        "max-pods=250",
+        "node-labels+=a=b",
+        "node-labels+=c=d",
+        "register-with-taints+=e=f:NoSchedule",
+    ]
     assert server["kube-apiserver-extra-mount"] == ["/srv/a:/a:ro"]
     assert server["kube-apiserver-extra-env"] == ["TZ=UTC"]
     assert server["service-node-port-range"] == "30000-31000"
