@@ -1,7 +1,7 @@
 """Networks of pods and Services: allocation without overlaps, and checks.
 
-Sources: Kubernetes 1.36, kube-controller-manager (node-cidr-mask-size is 24 or 64; a cluster's network has at most 16
-bits more; app/core.go, setNodeCIDRMaskSizes; pkg/controller/nodeipam, node_ipam_controller.go and
+Sources: Kubernetes 1.36, kube-controller-manager (node-cidr-mask-size is 24 or 64; a cluster's network of IPv6 has at
+most 16 bits more; app/core.go, setNodeCIDRMaskSizes; pkg/controller/nodeipam, node_ipam_controller.go and
 ipam/cidrset/cidr_set.go), kube-apiserver (app/options/validation.go: service-cluster-ip-range has at most 20 bits
 before 1.34, where DisableAllocatorDualWrite became true; since then IPv6 has at most 64, by
 pkg/registry/core/service/ipallocator/ipallocator.go; pkg/controlplane: at least 8 addresses), the defaults of RKE2 and
@@ -256,7 +256,7 @@ def _check_pods(pods: Net, nodes: int) -> Iterator[Finding]:
     elif room < nodes:
         what = f"{pods} has room for {room} nodes (a /{per_node} per node), and the cluster has {nodes}"
         yield "cluster_cidr", what, fix
-    elif per_node - pods.prefixlen > MOST_NODE_BITS:
+    elif pods.version == 6 and per_node - pods.prefixlen > MOST_NODE_BITS:
         fix = f"choose a /{per_node - MOST_NODE_BITS} or smaller: Kubernetes supports no larger one"
         yield "cluster_cidr", f"{pods} is too large", fix
 

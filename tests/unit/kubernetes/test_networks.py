@@ -110,7 +110,7 @@ def test_what_is_taken_twice_is_told_elsewhere() -> None:
             3,
             "cluster_cidr 10.0.0.0/23 has room for 2 nodes (a /24 per node), and the cluster has 3",
         ),
-        ("8.0.0.0/7", "10.1.0.0/16", 3, "cluster_cidr 8.0.0.0/7 is too large; choose a /8 or smaller"),
+        ("fd00::/47", "fd01:1::/112", 3, "cluster_cidr fd00::/47 is too large; choose a /48 or smaller"),
         ("10.0.0.0/16", "10.32.0.0/11", 3, "service_cidr 10.32.0.0/11 is too large; choose a /12 or smaller"),
         (
             "10.0.0.0/16",
