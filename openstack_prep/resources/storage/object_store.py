@@ -278,7 +278,8 @@ class ObjectStore(ByProjectUser, Untagged, Unguarded):
 
     def create(self, run: CloudRun) -> Observed:
         """Write all values, unless somebody has set some of them since the plan: Swift would overwrite these."""
-        if self.find_one(run.fresh()) is not None:
+        found = self.find_one(run.fresh())
+        if found is not None and not found.ours:  # its own are there if only the login of the user was missing
             raise Overtaken(f"{self.key}: somebody has set its values since the plan", retryable=True)
         mark = {MARK: quote(run.ownership.spec), **self._record()}
         tenant = self._send(run, _headers(self.desired()) | mark, self.desired())
