@@ -76,7 +76,7 @@ def mesh() -> Answers:
         ports.append(port(number, f"cluster{number}-api", f"{start}.5"))
         tag = f"[openstack-prep:mesh/mesh{number}]"
         reserved = {"device_owner": "openstack-prep:reserved", "description": tag}
-        ports += (port(number, f"mesh{number}-{last}", f"{start}.{last}", **reserved) for last in (208, 209))
+        ports += (port(number, f"mesh{number}-{start}.{last}", f"{start}.{last}", **reserved) for last in (208, 209))
         interface = {"device_owner": "network:router_interface", "device_id": "r"}
         ports.append(port(number, "", f"{start}.1", **interface, id=f"interface{number}"))
         ports.append(port(number, "", f"{start}.2", device_owner="network:dhcp", device_id="dhcp", id=f"dhcp{number}"))

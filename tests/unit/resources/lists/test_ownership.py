@@ -33,6 +33,11 @@ def port(**fields: Any) -> dict[str, Any]:
     }
 
 
+def reserved(description: str) -> dict[str, Any]:
+    at = [{"ip_address": "192.0.2.7", "subnet_id": "s"}]
+    return port(name="pool-192.0.2.7", description=description, device_owner=OWNER, fixed_ips=at)
+
+
 def floating_ip(**fields: Any) -> dict[str, Any]:
     return {"id": "f", "floating_ip_address": "192.0.2.10", "floating_network_id": "e", "port_id": None} | {
         "description": "",
@@ -64,8 +69,8 @@ CASES: list[tuple[str, str, Any]] = [
     ("SecurityGroupRules", "security-groups", lambda spec: group(description=f"[{tag(spec)}/web]")),
     ("SecurityGroupRules", "security-groups", lambda spec: group() | {"tags": [f"{tag(spec)}~rules~0123456789abc"]}),
     ("Port", "ports", lambda spec: port(description=f"[{tag(spec)}/p]")),
-    ("AddressPool", "ports", lambda spec: port(description=f"[{tag(spec)}/pool]", device_owner=OWNER)),
-    ("LeftClaim", "ports", lambda spec: port(description=f"exposure web [{tag(spec)}/pool]", device_owner=OWNER)),
+    ("AddressPool", "ports", lambda spec: reserved(f"[{tag(spec)}/pool]")),
+    ("LeftClaim", "ports", lambda spec: reserved(f"exposure web [{tag(spec)}/pool]")),
     ("AddressPairs", "ports", lambda spec: port(tags=[f"{tag(spec)}~192.0.2.7"])),
     ("FloatingIP", "floatingips", lambda spec: floating_ip(description=f"[{tag(spec)}/api]")),
     ("FloatingIP", "floatingips", lambda spec: floating_ip(tags=[f"{tag(spec)}~api"])),
