@@ -170,7 +170,7 @@ def instead_of_rule(world: Exposed, *, version: str = "IPv4", **rule: Any) -> It
 
 @exposure("no rule for the port", "security-group.blocks", answered=False)
 def no_rule(world: Exposed) -> Iterator[None]:
-    with instead_of_rule(world):
+    with instead_of_rule(world), instead_of_rule(world, version="IPv6"):
         yield
 
 
@@ -306,7 +306,7 @@ def pairs_with_another_mac(world: Exposed) -> Iterator[None]:
 
 @exposure("the rule for the port by IPv6 only", "security-group.blocks", answered=False)
 def rule_by_ipv6(world: Exposed) -> Iterator[None]:
-    with instead_of_rule(world, ether_type="IPv6"):
+    with instead_of_rule(world):  # that of IPv6 stays
         yield
 
 
