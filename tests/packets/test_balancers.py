@@ -21,9 +21,14 @@ from tests.functional.test_exposed_clusters import SHIPPED
 from tests.packets.machines import Node, boot, get, until, wait_for_network
 from tests.unit.clusters.test_cloud_provider_names import made
 
-pytestmark = pytest.mark.skipif(not with_octavia(), reason="needs OPENSTACK_PREP_DEVCLOUD_OCTAVIA=1")
 SECONDS = 60
 PORT, API, JOIN = 443, 6443, 9345
+
+
+@pytest.fixture(autouse=True, scope="module")
+def needs_octavia() -> None:
+    """Fail without Octavia, instead of after minutes of waiting."""
+    assert with_octavia(), "set OPENSTACK_PREP_DEVCLOUD_OCTAVIA=1, as tox -e packets does"
 
 
 def balance(connection: Any, cluster: str, subnet: Any, nodes: list[Node]) -> Any:
