@@ -17,7 +17,15 @@ from openstack_prep.core.deletion_loss import OPTION, DeletionLoss, LossEffect
 from openstack_prep.core.model import Action, Adoptable, Step
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.plan import Plan
-from openstack_prep.core.resource import HasImplied, Unguarded, Untagged, is_replaced_by, supports
+from openstack_prep.core.resource import (
+    HasImplied,
+    PreviewsUpdate,
+    Unguarded,
+    Untagged,
+    WritesFiles,
+    is_replaced_by,
+    supports,
+)
 
 AGAIN = "plan again"
 
@@ -167,7 +175,9 @@ def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
         found += [_not_shown(mistake, "--adopt") for mistake in refuse_adoptions([now])]
     if now.action is Action.REPLACE and not (shown.action is Action.REPLACE and same) and not found:
         found.append(Mistake.about(now.key, "was modified concurrently", AGAIN, code=Code.PLAN_CHANGED))
-    judged = not shown.decided_later or isinstance(shown.resource, Unguarded)
+    # the files of a cluster that follows others differ by what this run has done before
+    in_files = supports(shown.resource, WritesFiles)
+    judged = not shown.follows or (isinstance(shown.resource, Unguarded) and not in_files)
     is_new = shown.action is Action.CREATE and isinstance(shown.resource, Unguarded)
     is_of_others = now.observed is not None and not now.observed.ours
     if (shown.action in (Action.UPDATE, Action.ADOPT) and same and judged) or (is_new and is_of_others):
@@ -183,17 +193,18 @@ def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
 def _came_in(shown: Step, now: Step) -> list[Mistake]:
     """Return the values that somebody has set since the plan, and that would be lost, as refusals.
 
-    Of a list they are its elements; a field that no spec can set, such as a status, is nobody's choice.
+    Of a list they are its elements; a field that no spec can set, such as a status, is nobody's choice, nor what a
+    previewed update does.
     """
     known = {**(shown.observed.values if shown.observed else {}), **{each.field: each.before for each in shown.changes}}
     implied = now.resource.implied if supports(now.resource, HasImplied) else frozenset()
-    refusals = []
+    previewed, refusals = supports(now.resource, PreviewsUpdate), []
     for change in now.changes:
         before, seen = change.before, known.get(change.field)
         what = ""
         if isinstance(before, frozenset | tuple):
             kept = (*_elements(change.after), *_elements(seen))
-            lost = sorted(str(element) for element in before if element not in kept)
+            lost = () if previewed else sorted(str(element) for element in before if element not in kept)
             what = f"it has {', '.join(lost)}, which this would remove" if lost else ""
         elif change.field not in implied and before not in (None, "", seen):
             what = f"it is {text.show(before)} now, which this would overwrite"

@@ -199,7 +199,7 @@ class LeavesContent:
 
 
 class Unguarded:
-    """Marker of kinds whose service carries out any update, whatever has changed since: it is decided again before."""
+    """Marker of kinds of which any update is carried out, whatever has changed since: it is decided again before."""
 
 
 class HasImplied(Protocol):

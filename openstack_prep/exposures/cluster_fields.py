@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from openstack_prep.base.fields import File, Name, Strict
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.model import Resource
-from openstack_prep.core.resource import Coherent
+from openstack_prep.core.resource import Coherent, Unguarded
 from openstack_prep.exposures.endpoint import Label
 from openstack_prep.exposures.external_ips import ExternalIPs
 from openstack_prep.exposures.names import ExposureNames
@@ -46,7 +46,7 @@ class NodeSelection(Strict, Coherent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterFields(InProject):
+class ClusterFields(InProject, Unguarded):
     """The fields of an exposed cluster."""
 
     kind: ClassVar[str] = "exposed_cluster"

@@ -25,7 +25,7 @@ from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Condition, Context, Key, Observed, Resource, Texts
 from openstack_prep.core.observed import owner_text
-from openstack_prep.core.resource import WrittenFile
+from openstack_prep.core.resource import Unguarded, WrittenFile
 from openstack_prep.openshift import install_config
 from openstack_prep.openshift.install_config import FileContents, InstallConfigFields
 from openstack_prep.openshift.install_config.document import compact, may_be_secret, nested
@@ -50,7 +50,7 @@ CONTENTS = {field.removesuffix("_file"): field for field in FILES}
 
 
 @dataclass(frozen=True, kw_only=True)
-class InstallConfig(InstallerInput, InstallConfigFields):
+class InstallConfig(InstallerInput, InstallConfigFields, Unguarded):
     """An install-config.yaml, and beside it a copy, install-config.yaml.kept.
 
     The installer deletes the file when it uses it.  While the installer's state is in the folder, the copy

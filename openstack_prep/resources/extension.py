@@ -134,6 +134,8 @@ EXTENSION = Extension(
         "security_group": f"{_CASCADES}.network:SECURITY_GROUP",
         "port": f"{_CASCADES}.network:PORT",
         "floating_ip": f"{_CASCADES}.network:FLOATING_IP",
+        "stack": f"{_HERE}.orchestration.losses:STACK",
+        "stack_port": f"{_CASCADES}.network:STACK_PORT",
     },
     codes="openstack_prep.base",
 )

@@ -21,7 +21,7 @@ from openstack_prep.base.raw import Values, value_at
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
-from openstack_prep.core.resource import WrittenFile
+from openstack_prep.core.resource import Unguarded, WrittenFile
 from openstack_prep.kubernetes import cilium, cluster_yml, rke2
 from openstack_prep.kubernetes.cluster import pool_addresses, rke_files, rke_parameters, rke_upgrade
 from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, all_members, member, mistakes, warnings
@@ -182,7 +182,7 @@ def _roles_in(text: str) -> dict[str, tuple[str, ...]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RkeCluster(RkeFields):
+class RkeCluster(RkeFields, Unguarded):
     """The files of a cluster, created from its declaration and the outputs of its stack, and updated with them.
 
     The first line of each file is an ownership tag, and only the owner can read the file; a file without the tag is

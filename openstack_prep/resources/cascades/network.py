@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, LossEffect
 from openstack_prep.core.run import fact
 from openstack_prep.resources.cascades.row import (
+    ADMINISTRATORS,
     CascadeRow,
     CascadeTable,
     Deletions,
@@ -173,6 +175,24 @@ def _forwardings_to(deletions: Deletions) -> Iterator[Dependent]:
                 )
 
 
+def _logs(field: str) -> CascadeRow:
+    """Return the row of the logs of a security group, or of a port, whose id a log has in a field."""
+
+    def read(deletions: Deletions) -> Iterator[Dependent]:
+        if "logging" in queries.extensions(deletions.run):
+            if not sees_everything(deletions.run):  # 29.0.0, conf/policies/logging.py: a list of others is empty
+                raise NotAllowed(ADMINISTRATORS)
+            yield from in_neutron("/log/logs", field)(deletions)
+
+    return CascadeRow(
+        effect=LossEffect.DELETED,
+        takes="log",
+        what="logs of the traffic of a security group or port",
+        source="Neutron 29.0.0, services/logapi/logging_plugin.py, _clean_logs",
+        read=read,
+    )
+
+
 NETWORK: CascadeTable = (
     CascadeRow(
         effect=LossEffect.DELETED,
@@ -203,6 +223,7 @@ SECURITY_GROUP: CascadeTable = (
         hidden=True,
     ),
     _policies("security_group"),
+    _logs("resource_id"),
 )
 
 ROUTER: CascadeTable = (
@@ -241,7 +262,21 @@ PORT: CascadeTable = (
         read=_forwardings_to,
         hidden=True,
     ),
+    _logs("target_id"),
 )
+
+STACK_PORT: CascadeTable = (
+    *PORT,
+    CascadeRow(
+        effect=LossEffect.CUT_OFF,
+        takes="floating_ip",
+        what="floating IPs of other projects on a port",
+        source="Neutron 29.0.0, db/l3_db.py, disassociate_floatingips",
+        read=in_neutron("/floatingips", "port_id", name=lambda run, raw: raw["floating_ip_address"]),
+        hidden=True,
+    ),
+)
+"""The same of a port that Heat or Nova deletes; of a port of the spec such floating IPs are refused in any case."""
 
 FLOATING_IP: CascadeTable = (
     CascadeRow(

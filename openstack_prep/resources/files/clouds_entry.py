@@ -23,7 +23,7 @@ from openstack_prep.cloud.clouds_yaml import OWNER, owner_of
 from openstack_prep.cloud.entries import IDENTITY_VERSION, PER_SERVICE, absolute
 from openstack_prep.core.model import DIFFERS, MANAGED, Change, Context, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
-from openstack_prep.core.resource import WrittenFile
+from openstack_prep.core.resource import Unguarded, WrittenFile
 from openstack_prep.resources.files.client_login import INSECURE, PAUSES, UNUSABLE, ClientLogin, find_block
 from openstack_prep.resources.files.owned_file import unwritable
 from openstack_prep.resources.identity.in_project import InProject, access
@@ -54,7 +54,7 @@ AUTH = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class InCloudsYaml(InProject):
+class InCloudsYaml(InProject, Unguarded):
     """Base of kinds that write an entry of a clouds.yaml: how clients reach the cloud."""
 
     file_field: ClassVar[str] = "path"

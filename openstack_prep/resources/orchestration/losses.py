@@ -17,11 +17,19 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import UNREAD, Deletion, DeletionLoss, LossEffect, Unchecked
 from openstack_prep.core.model import Observed, Resource
 from openstack_prep.core.resource import Undeclarable
-from openstack_prep.resources.cascades.row import HasCascades, find_losses
+from openstack_prep.resources.cascades.row import (
+    CascadeRow,
+    CascadeTable,
+    Deletions,
+    Dependent,
+    HasCascades,
+    find_losses,
+)
 from openstack_prep.resources.compute.server_group import ServerGroup
 from openstack_prep.resources.heat.flow import GROUPS
 from openstack_prep.resources.heat.preview import MAYBE, STATELESS, Effect
 from openstack_prep.resources.heat.stacks import HeatResource, HeatStack
+from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import (
     GroupRecord,
     NetworkRecord,
@@ -30,10 +38,10 @@ from openstack_prep.resources.lists.neutron_records import (
     Route,
     RouterRecord,
     RuleRecord,
+    bare_device,
     list_by_id,
 )
 from openstack_prep.resources.lists.nova_records import ServerRecord, list_server_groups
-from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
@@ -45,6 +53,22 @@ UNREAD_RULES = f"{UNREAD}/security_group_rule"
 GROUP = "OS::Neutron::SecurityGroup"
 SERVER, SERVER_GROUP = "OS::Nova::Server", "OS::Nova::ServerGroup"
 ROUTES = ("OS::Neutron::ExtraRoute", "OS::Neutron::ExtraRouteSet")
+ASSOCIATION = "OS::Neutron::FloatingIPAssociation"
+WITH_PORTS = (SERVER, "OS::Octavia::LoadBalancer")
+"""Types whose ports are not resources of the stack, unless it declares them."""
+UNJUDGED = {
+    "AWS::EC2::Instance": "volumes and floating IPs",
+    "AWS::EC2::SecurityGroup": "rules",
+    "OS::Designate::Zone": "recordsets",
+    "OS::Glance::WebImage": "servers",
+    "OS::Heat::Stack": "things",
+    "OS::Keystone::Domain": "projects and users",
+    "OS::Keystone::Project": "things",
+    "OS::Keystone::User": "credentials",
+    "OS::Magnum::Cluster": "things",
+    "OS::Nova::Flavor": "servers",
+}
+"""What others may have in resources of further types, of which nothing is read, so that each has to be allowed."""
 RECORDS: Mapping[str, type[NeutronRecord]] = {
     "OS::Neutron::Net": NetworkRecord,
     "OS::Neutron::ProviderNet": NetworkRecord,
@@ -99,6 +123,33 @@ def _goes(member: str, made: Mapping[str, HeatResource], deleted: Collection[str
     return all(place in deleted for place in parts)
 
 
+def _snapshots(deletions: Deletions) -> Iterator[Dependent]:
+    for deletion in deletions:
+        stack = deletion.observed.record_as(StackRecord).stack
+        for raw in stack.cloud.orchestration.get(f"{stack.path}/snapshots")["snapshots"]:
+            yield Dependent(deletion, raw["id"], raw["name"] or "", "with the images and backups that Heat made for it")
+
+
+STACK: CascadeTable = (
+    CascadeRow(
+        effect=LossEffect.DELETED,
+        takes="stack_snapshot",
+        what="snapshots of a stack",
+        source="Heat 27.0.1, engine/stack.py, delete_all_snapshots",
+        read=_snapshots,
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackPort(HasCascades, Resource[CloudRun], Undeclarable):
+    """A port of a stack, named by its own place there, or by that of the server that it goes with."""
+
+    kind: ClassVar[str] = "stack_port"
+
+    name: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class StackServer(HasCascades, Resource[CloudRun], Undeclarable):
     """A server of a stack, named by its place there."""
@@ -121,7 +172,8 @@ class StackLosses:
         made = self.stack.made
         chosen = {place: each for place, each in made.items() if places is None or place in places}
         parts = [*self._of_neutron(chosen), *self._of_nova(chosen)]
-        going = self.going.union(self.stack.contained_ids, self._own_rules(parts)) - self.stack.attached_ids
+        own = (self.stack.contained_ids, self._own_rules(parts), self._associated)
+        going = self.going.union(*own) - self.stack.attached_ids
         unchecked: dict[Unchecked, None] = {}
         for kind in dict.fromkeys(type(part.resource) for part in parts):
             same = [part for part in parts if type(part.resource) is kind]
@@ -133,12 +185,21 @@ class StackLosses:
                 elif not self._is_kept(made[key.name]):
                     yield replace(finding, detail=", ".join(filter(None, (finding.detail, f"with {key.name}"))))
         yield from unchecked
+        for place, each in chosen.items():
+            if each.type in UNJUDGED and not self._is_kept(each):
+                what, fix = f"{UNJUDGED[each.type]} of others with {each.type} {place}", "look for these first"
+                yield DeletionLoss(effect=LossEffect.UNREAD, kind=UNREAD, id=place, detail=what, fix=fix)
 
     def _of_neutron(self, chosen: Mapping[str, HeatResource]) -> Iterator[Deletion]:
         for kind in dict.fromkeys(RECORDS.values()):
             ids = {each.id: place for place, each in chosen.items() if RECORDS.get(each.type) is kind}
             for record in list_by_id(self.stack.cloud.network, kind, ids).values() if ids else ():
                 yield self._part(ids[record.id], record)
+        places = {each.id: place for place, each in chosen.items() if each.type in WITH_PORTS}
+        for raw in queries.ports_in_project(self.run, self.stack.cloud.project_id) if places else ():
+            place = places.get(bare_device(raw["device_id"]))
+            if place and raw["id"] not in self.stack.contained_ids:
+                yield self._part(place, PortRecord.read(raw))
 
     def _part(self, place: str, record: NeutronRecord) -> Deletion:
         """Return a resource with its place in the stack as its name."""
@@ -149,7 +210,7 @@ class StackLosses:
         elif isinstance(record, GroupRecord):
             part = SecurityGroup(name=place)
         elif isinstance(record, PortRecord):
-            part = Port(name=place, network=record.network_id)
+            part = StackPort(name=place)
         else:
             part = Network(name=place)
         return Deletion(part, Observed(id=record.id, record=record))
@@ -174,6 +235,12 @@ class StackLosses:
             routes = properties.get("routes") or ([properties] if properties.get("destination") else [])
             found += (Route(destination=raw["destination"], nexthop=raw["nexthop"]) for raw in routes)
         return tuple(found)
+
+    @cached_property
+    def _associated(self) -> frozenset[str]:
+        """The ids of the floating IPs that the stack itself attaches."""
+        made = (self.stack.properties_of(each) for each in self.stack.made.values() if each.type == ASSOCIATION)
+        return frozenset(str(properties.get("floatingip_id")) for properties in made)
 
     def _own_rules(self, parts: Collection[Deletion]) -> Iterator[str]:
         """Yield the ids of the rules in groups of the stack that the properties of these groups name.

@@ -20,6 +20,7 @@ from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, U
 from openstack_prep.core.model import COPIED, Change, Context, Key, Observed, OwnershipTag, Resource, UpdateEffects
 from openstack_prep.core.resource import LeavesContent
 from openstack_prep.core.text import counted
+from openstack_prep.resources.cascades.row import find_losses
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat.flow import Flow, list_kept
 from openstack_prep.resources.heat.operation import ResourceTypes, ServerActions, Signals, Waiting, in_progress
@@ -247,6 +248,7 @@ class Stack(Inputs, LeavesContent):
             record = deletion.observed.record_as(StackRecord)
             yield from ((deletion.key, loss) for loss in list_undeclared(record))
             yield from ((deletion.key, finding) for finding in StackLosses(run, record.stack, going).find())
+        yield from find_losses(run, deletions, going)
 
     def list_taken(self, observed: Observed) -> Iterable[DeletionLoss | Unchecked]:
         return observed.record_as(StackRecord).taken

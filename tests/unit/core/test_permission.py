@@ -13,8 +13,9 @@ from openstack_prep.base.errors import Loss, Mistake
 from openstack_prep.base.secret import Secret
 from openstack_prep.core import permission
 from openstack_prep.core.deletion_loss import DeletionLoss, LossEffect
-from openstack_prep.core.model import Action, Adoptable, Change, Observed, Step
+from openstack_prep.core.model import Action, Adoptable, Change, Observed, Resource, Step
 from openstack_prep.core.plan import Plan
+from openstack_prep.resources.orchestration.stack import Stack
 from tests.unit.box import Box
 from tests.unit.texts import Wording, contains
 
@@ -52,7 +53,7 @@ def beyond(shown: Step, now: Step, allow_replace: bool = False) -> list[Mistake]
     return permission.beyond(shown, now, allow_replace=allow_replace)
 
 
-def update(resource: Box, observed: Observed, *changes: Change, **more: Any) -> Step:
+def update(resource: Resource, observed: Observed, *changes: Change, **more: Any) -> Step:
     return Step(resource=resource, action=Action.UPDATE, observed=observed, changes=changes, **more)
 
 
@@ -141,6 +142,22 @@ def test_an_element_that_came_in_is_not_removed(action: Action, wording: Wording
     wording(found.what)
     assert beyond(listed("a", "b", action=action), listed("a", "b")) == []
     assert beyond(listed("a", "b", action=action), listed("b")) == []
+
+
+def test_what_came_in_counts_also_where_the_run_decides_again() -> None:
+    """Of a resource to be taken over, and of a stack, whose own list is what Heat would do."""
+    taken = replace(adoption(), resource=replace(CHEST, adopt="permanently"))
+    assert taken.decided_later
+    assert codes(beyond(taken, replace(taken, changes=(Change("size", 7, 2),)))) == ["plan.changed"]
+    stack, change = Stack(name="a", template="t.yaml"), Change("parameters", {"nodes": 1}, {"nodes": 2})
+    shown = update(stack, OURS, change)
+    assert shown.decided_later
+    pending = Change("pending", frozenset({"update a"}), frozenset())
+    assert beyond(shown, replace(shown, changes=(change, pending))) == []
+    moved = replace(change, before={"nodes": 1, "by": "hand"})
+    assert codes(beyond(shown, replace(shown, changes=(moved, pending)))) == ["plan.changed"]
+    follower = replace(shown, follows=frozenset({BOX.key}))
+    assert beyond(follower, replace(follower, changes=(moved, pending))) == []
 
 
 def test_elements_of_each_field_count_and_add_to_other_reasons() -> None:

@@ -450,6 +450,17 @@ def test_rules_that_neutron_creates_are_no_loss(
     assert found(run, row, deletion) == (["security_group_rule/x1"] if lost else [])
 
 
+@pytest.mark.parametrize("aliases", [[], ["logging"]])
+@pytest.mark.usefixtures("administrator")
+def test_logs_of_a_security_group_where_neutron_has_any(
+    run: CloudRun, services: requests_mock.Mocker, aliases: list[str]
+) -> None:
+    services.get(f"{NEUTRON}/extensions", json={"extensions": [{"alias": each} for each in aliases]})
+    services.get(f"{NEUTRON}/log/logs?resource_id=g1", json={"logs": [{"id": "l1", "name": "x", "resource_id": "g1"}]})
+    deletion = Deletion(SecurityGroup(name="web"), Observed(id="g1", record=GroupRecord(id="g1", name="web")))
+    assert found(run, row_of(network.SECURITY_GROUP, "log"), deletion) == ["log/l1"] * len(aliases)
+
+
 def test_key_pairs_of_stacks_that_go_are_no_loss(run: CloudRun, services: requests_mock.Mocker) -> None:
     listed = [{"keypair": {"name": name}} for name in ("of-the-spec", "of-a-stack", "theirs")]
     services.get(f"{ENDPOINTS['compute']}/os-keypairs?user_id=u1", json={"keypairs": listed})

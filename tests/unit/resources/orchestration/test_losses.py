@@ -8,11 +8,15 @@ import pytest
 import requests_mock
 
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.deletion_loss import DeletionLoss
+from openstack_prep.core.deletion_loss import Deletion, DeletionLoss
+from openstack_prep.core.model import Observed
+from openstack_prep.resources.cascades.row import find_losses
 from openstack_prep.resources.heat.preview import MAYBE, Effect
 from openstack_prep.resources.heat.stacks import HeatStack
 from openstack_prep.resources.orchestration.losses import GROUP, StackLosses, taken_by_update
-from tests.unit.conftest import ENDPOINTS, subnet_row
+from openstack_prep.resources.orchestration.record import StackRecord
+from openstack_prep.resources.orchestration.stack import Stack
+from tests.unit.conftest import ENDPOINTS, port_row, subnet_row
 from tests.unit.resources.heat.test_stacks import PATH, resource
 
 NEUTRON = "http://neutron/v2.0"
@@ -123,6 +127,54 @@ def test_networks_and_server_groups_unless_heat_keeps_them(
     losses = StackLosses(run, HeatStack(run.admin, "s", "root")).find()
     places = {(each.address, each.detail.split()[-1]) for each in losses if isinstance(each, DeletionLoss)}
     assert places == found
+
+
+@pytest.mark.usefixtures("administrator")
+def test_floating_ips_on_ports_of_a_stack_and_of_its_servers(run: CloudRun, services: requests_mock.Mocker) -> None:
+    """Those of others, unless the stack attaches them itself; and types whose losses nobody reads."""
+    listed = [
+        resource("port", "OS::Neutron::Port", "p1"),
+        resource("node", "OS::Nova::Server", "v1"),
+        resource("own", "OS::Neutron::FloatingIP", "f0"),
+        resource("attach", "OS::Neutron::FloatingIPAssociation", "x"),
+        resource("size", "OS::Nova::Flavor", "c1"),
+    ]
+    ports = [port_row(id=each, project_id="admin-project", device_id="v1") for each in ("p1", "p2")]
+    on = {"f0": "p1", "f1": "p1", "f2": "p2", "f3": "p2"}
+    floating_ips = [
+        {"id": each, "port_id": port, "floating_ip_address": f"192.0.2.{number}", "project_id": "p"}
+        for number, (each, port) in enumerate(on.items())
+    ]
+    services.get(f"{PATH}/resources", json={"resources": listed})
+    services.get(f"{PATH}/template", json={"resources": {}})
+    services.get(f"{PATH}/resources/attach/events", json={"events": [{"id": "e1"}]})
+    attached = {"event": {"resource_properties": {"floatingip_id": "f3"}}}
+    services.get(f"{PATH}/resources/attach/events/e1", json=attached)
+    server = {"id": "v1", "name": "node", "metadata": {}, "created": "", "os-extended-volumes:volumes_attached": []}
+    services.get(f"{ENDPOINTS['compute']}/servers/detail", json={"servers": [server]})
+    services.get(f"{NEUTRON}/extensions", json={"extensions": []})
+    services.get(f"{NEUTRON}/ports", json={"ports": ports})
+    services.get(f"{NEUTRON}/ports?id=p1", json={"ports": ports[:1]})
+    services.get(f"{NEUTRON}/floatingips", json={"floatingips": []})
+    services.get(f"{NEUTRON}/floatingips?port_id=p1&port_id=p2", json={"floatingips": floating_ips})
+    services.get("http://keystone/v3/projects/p", json={"project": {"id": "p", "name": "p"}})
+    losses = StackLosses(run, HeatStack(run.admin, "s", "root")).find()
+    places = {(each.address, each.detail.split()[-1]) for each in losses if isinstance(each, DeletionLoss)}
+    assert places == {("floating_ip/f1", "port"), ("floating_ip/f2", "node"), ("unread/size", "size")}
+
+
+@pytest.mark.usefixtures("administrator")
+@pytest.mark.parametrize(("status", "address"), [(200, "stack_snapshot/n1"), (503, "unread/stack_snapshot")])
+def test_snapshots_of_a_stack(run: CloudRun, services: requests_mock.Mocker, status: int, address: str) -> None:
+    listed = {"snapshots": [{"id": "n1", "name": "before", "status": "COMPLETE"}]}
+    services.get(f"{PATH}/snapshots", status_code=status, json=listed)
+    quick = run.for_deletions({}, is_patient=False)
+    record = StackRecord(stack=HeatStack(quick.admin, "s", "root"), status="CREATE_COMPLETE")
+    (found,) = find_losses(
+        quick, [Deletion(Stack(name="s", template=""), Observed(id="s1", record=record))], frozenset()
+    )
+    assert isinstance(found[1], DeletionLoss)
+    assert found[1].address == address
 
 
 @pytest.mark.usefixtures("administrator")
