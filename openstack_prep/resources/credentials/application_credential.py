@@ -14,6 +14,7 @@ not.
 
 from __future__ import annotations
 
+import secrets
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -32,7 +33,7 @@ from openstack_prep.base.secret import HIDDEN
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.clouds_yaml import OWNER, owner_of
-from openstack_prep.core.model import MANAGED, Change, Context, Key, Observed, Resource
+from openstack_prep.core.model import MANAGED, Change, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.resource import Undeclarable
 from openstack_prep.core.run import query
@@ -208,6 +209,8 @@ SECRET = "application_credential_secret"
 AUTH_TYPE = "v3applicationcredential"
 ID, NAME = "application_credential_id", "application_credential_name"
 """Fields of an entry; the name is for people, and identifies the credentials that the spec manages."""
+ATTEMPT = "openstack_prep_attempt"
+"""A field of an entry that is only reserved; the ownership tag of the credential to be created ends with its value."""
 RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
 AGREED = {"lifetime", "rotated"}
 """Fields whose change allows apply to delete the credential in use."""
@@ -351,7 +354,7 @@ class ApplicationCredential(InCloudsYaml):
         if shown is None:
             return None
         begun = self._announced(auth)
-        absent = live is None and not begun and (found is None or auth.get(NAME) in self.names)
+        absent = live is None and (found is None or auth.get(NAME) in self.names)
         kept = self._id_of(self.old_entry)
         secret = (
             "(an older credential remains)" if any(each.id != kept for each in mine if each is not shown) else HIDDEN
@@ -376,7 +379,7 @@ class ApplicationCredential(InCloudsYaml):
             record=Credentials(
                 live=live,
                 mine=tuple(mine),
-                lost=tuple(each for each in mine if absent and not each.has_ended),
+                lost=tuple(each for each in mine if absent and not (each.has_ended or self._is_begun(auth, each))),
                 kept=kept,
                 begun=begun,
                 role_changes=role_changes(run, self.roles, live.roles, self.owner) if live else "",
@@ -389,6 +392,13 @@ class ApplicationCredential(InCloudsYaml):
 
     def _announced(self, auth: Raw) -> bool:  # the entry only announces a credential
         return auth.get(NAME) in self.names and not {ID, SECRET} & auth.keys()
+
+    def _is_begun(self, auth: Raw, record: CredentialRecord) -> bool:
+        """Whether a credential may be that of an interrupted run that has reserved the entry, and not of another file.
+
+        Earlier versions did not record which one.
+        """
+        return self._announced(auth) and auth.get(ATTEMPT) in (None, OwnershipTag.place_in(record.description))
 
     def _id_of(self, cloud: str) -> str | None:
         """Return the id of the credential in an entry of the file."""
@@ -558,13 +568,16 @@ class ApplicationCredential(InCloudsYaml):
                 raise CloudError(f"{self.clouds_yaml}: entry {self.cloud} was modified concurrently", retryable=True)
             first, second = self.names
             name = second if live and live.name == first else first
+            attempt = ""
             if live is None:
-                self._write(run, None, {NAME: name})
+                auth = (self.read_entry() or {}).get("auth") or {}
+                attempt = str(auth.get(ATTEMPT) or secrets.token_hex(4))
+                self._write(run, None, {NAME: name, ATTEMPT: attempt})
             elif self.keeps_old:
                 self._refuse_other(live, clouds_yaml.read(self.file).get(self.old_entry))
             self._drop(tenant, left)
             now = tenant.now()
-            made = self._post(run, tenant, name)
+            made = self._post(run, tenant, name, attempt)
             try:
                 if live and self.keeps_old:  # before its secret is removed from the entry
                     self._keep(live)
@@ -593,8 +606,9 @@ class ApplicationCredential(InCloudsYaml):
         if entry is not None and (entry.get("auth") or {}).get(ID) != live.id:
             raise PlanRefused([self._taken(self.old_entry, entry)])
 
-    def _post(self, run: CloudRun, tenant: Cloud, name: str) -> Values:
-        body: Values = {"name": name, "description": run.ownership.describe(self.name, self.description)}
+    def _post(self, run: CloudRun, tenant: Cloud, name: str, attempt: str) -> Values:
+        tag = replace(run.ownership, place=attempt)
+        body: Values = {"name": name, "description": tag.describe(self.name, self.description)}
         if self.roles is not None:
             body["roles"] = [{"name": role} for role in self.roles]
         if self.expires_at or self.lifetime:

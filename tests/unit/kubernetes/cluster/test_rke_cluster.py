@@ -70,16 +70,15 @@ def make(tmp_path: Path) -> Make:
     )
 
 
-def planned(run: CloudRun, *resources: Resource) -> Plan:
+def planned(run: CloudRun, *resources: Resource, allow_replace: bool = False) -> Plan:
     completed = [resolved(each, resources, run.admin) for each in resources]
     observed, mistakes = observation.examine(run.fresh(), completed)
-    return planner.plan_apply("lab", completed, observed, mistakes=mistakes)
+    return planner.plan_apply("lab", completed, observed, mistakes=mistakes, allow_replace=allow_replace)
 
 
 def applied(run: CloudRun, *resources: Resource, consent: bool = False) -> Plan:
-    plan = planned(run, *resources)
-    if not consent:
-        plan.raise_for_refusals()
+    plan = planned(run, *resources, allow_replace=consent)
+    plan.raise_for_refusals()
     executor.execute(plan, run.fresh()).raise_for_failures()
     return plan
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -142,9 +143,11 @@ def test_the_secret_goes_into_clouds_yaml_and_nowhere_else(
     }
     assert path.stat().st_mode & 0o777 == 0o600
     posted = next(each for each in keystone.services.request_history if each.path.endswith("credentials") and each.body)
-    assert posted.json()["application_credential"] == {
+    body = posted.json()["application_credential"]
+    body["description"] = re.sub("@@[0-9a-f]{8}]", "@@ATTEMPT]", body["description"])
+    assert body == {
         "name": "app",
-        "description": "for the cluster [openstack-prep:lab/app]",
+        "description": "for the cluster [openstack-prep:lab/app@@ATTEMPT]",
         "roles": [{"name": "member"}],
         "access_rules": [{"method": "GET", "service": "compute", "path": "/v2.1/servers"}],
     }
@@ -219,6 +222,19 @@ def test_killed_before_the_first_secret_is_written_it_goes_on(run: CloudRun, key
     keystone.services.post(CREDENTIALS, json=keystone.create)
     apply(run, wanted)
     assert (auth(path)["application_credential_secret"], keystone.names) == ("s3cret-2", ["app"])
+
+
+def test_one_of_another_folder_is_not_what_a_killed_run_has_begun(
+    run: CloudRun, keystone: Keystone, path: Path, tmp_path: Path
+) -> None:
+    keystone.services.post(CREDENTIALS, exc=KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        executor.execute(plan(run, credential(run, path)), run)
+    keystone.services.post(CREDENTIALS, json=keystone.create)
+    apply(run, credential(run, tmp_path / "other" / "clouds.yaml"))
+    (refusal,) = plan(run, credential(run, path)).refusals
+    assert refusal.code == "plan.loses"
+    assert contains(str(refusal), "app (c1", path)
 
 
 def test_what_was_begun_is_taken_back(run: CloudRun, keystone: Keystone, path: Path) -> None:
