@@ -14,6 +14,12 @@ def local_path(where: str) -> str:
     return unquote(urlsplit(where).path) if where.startswith("file://") else where
 
 
+def file_of(where: str) -> str | None:
+    """Return the path of a source if it is on this machine."""
+    path = local_path(where)
+    return None if not path or "://" in path else path
+
+
 def shown(where: str) -> str:
     """Return a source without user names, passwords and signatures, which URLs may contain."""
     if "://" not in where:

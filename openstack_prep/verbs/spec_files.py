@@ -20,19 +20,14 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
-from urllib.parse import unquote, urlsplit
 
 from openstack_prep.base.fields import file_path
 from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import map_texts, walk_steps
 from openstack_prep.base.secret import digest
-from openstack_prep.resources.heat.package import SHIPPED, Package
-from openstack_prep.resources.image.image import Image
-from openstack_prep.resources.orchestration.stack import Stack
 
 if TYPE_CHECKING:
-    from openstack_prep.core.model import Resource
     from openstack_prep.core.plan import Plan
     from openstack_prep.spec import Spec
 
@@ -41,10 +36,24 @@ LARGE = 64 * 2**20
 
 @runtime_checkable
 class HasSources(Protocol):
-    """A kind whose resources are made of files of this machine."""
+    """A kind whose resources are made of files of this machine, and follow their changes."""
 
     def source_files(self) -> Iterable[str]:
         """Return their paths."""
+        ...
+
+
+@runtime_checkable
+class HasUpload(Protocol):
+    """A kind whose resources are created from one source, and do without it once they exist."""
+
+    def uploaded_file(self) -> str | None:
+        """Return the path of the source if it is on this machine."""
+        ...
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether the content must have a declared checksum."""
         ...
 
 
@@ -65,10 +74,10 @@ def fingerprints(spec: Spec, plan: Plan, salt: bytes) -> dict[str, str]:
         found[os.path.relpath(part.path, spec.folder)] = _content(str(part.path), salt)
     for step in plan.steps:
         resource = step.resource
-        if isinstance(resource, Image) and step in plan.pending and (local := _local(resource.source or "")):
-            found[local] = _content(local, salt, verified=bool(resource.checksum or resource.compressed_checksum))
-        else:
-            found |= {path: _content(path, salt) for path in _of_resource(resource)}
+        if isinstance(resource, HasSources):
+            found |= {source: _content(source, salt) for source in resource.source_files()}
+        elif isinstance(resource, HasUpload) and step in plan.pending and (upload := resource.uploaded_file()):
+            found[upload] = _content(upload, salt, verified=resource.is_verified)
     return found
 
 
@@ -76,11 +85,10 @@ def local_files(spec: Spec) -> list[str]:
     """Return the paths of files that a spec names, as far as nothing else has to be read to know them."""
     found = [path for path, _, _ in _files_of_sources(spec)]
     for resource in spec.resources:
-        found += (
-            [local]
-            if isinstance(resource, Image) and (local := _local(resource.source or ""))
-            else _of_resource(resource)
-        )
+        if isinstance(resource, HasSources):
+            found += resource.source_files()
+        elif isinstance(resource, HasUpload) and (path := resource.uploaded_file()):
+            found.append(path)
     return found
 
 
@@ -92,14 +100,6 @@ def _files_of_sources(spec: Spec) -> Iterator[tuple[str, Path, bool]]:
                 yield str(file_path(value, base)), base, secret
 
 
-def _of_resource(resource: Resource) -> Iterator[str]:
-    """Yield the files that a resource names as its sources."""
-    if isinstance(resource, Stack):
-        yield from _of_stack(resource)
-    elif isinstance(resource, HasSources):
-        yield from resource.source_files()
-
-
 def _sources(document: object) -> Iterator[tuple[str, bool]]:
     """Yield each ``{file: PATH}`` of a spec, and whether the file contains a secret."""
     for steps, part in walk_steps(document):
@@ -107,26 +107,6 @@ def _sources(document: object) -> Iterator[tuple[str, bool]]:
         if isinstance(path, str) and path:
             names = [step for step in steps if isinstance(step, str)]
             yield path, names[-1:] != [NOT_SECRET]
-
-
-def _of_stack(stack: Stack) -> Iterator[str]:
-    """Yield the local files of a stack: template, environments and the files that they name."""
-    yield from stack.environments or ()
-    if stack.template.startswith(SHIPPED) or (template := _local(stack.template)) is None:
-        return
-    yield template
-    if isinstance(stack.package, Package):
-        for name in stack.package.files:
-            path = _local(name if "://" in name else str(Path(template).parent / name))
-            if path is not None:
-                yield path
-
-
-def _local(source: str) -> str | None:
-    """Return the path of a source if it is on this machine."""
-    if source.startswith("file://"):
-        return unquote(urlsplit(source).path)
-    return None if "://" in source or not source else source
 
 
 def _content(path: str, salt: bytes, *, verified: bool = False) -> str:

@@ -14,7 +14,7 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Adoptable, Coherent, Context, Key, Resource
-from openstack_prep.download.address import shown
+from openstack_prep.download.address import file_of, shown
 from openstack_prep.download.compression import Compression
 from openstack_prep.download.rhcos import Arch, Release, ask_installer, find_release, mirrored, read_stream
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject, InstallerInput
@@ -232,6 +232,15 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
 
     def needs(self) -> Iterable[Key]:
         return () if self.visibility in EVERYBODYS else super().needs()
+
+    def uploaded_file(self) -> str | None:
+        """Return the path of the source if it is on this machine."""
+        return file_of(self.source or "")
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether the content must have a declared checksum."""
+        return bool(self.checksum or self.compressed_checksum)
 
     def desired(self) -> Values:
         values = super().desired() | {"status": "active"}

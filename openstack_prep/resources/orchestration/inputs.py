@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple
 
 from annotated_types import Ge, Le
@@ -19,11 +20,12 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Adoptable, Context, FromContext, Key, Resource
 from openstack_prep.core.resource import WritesFiles, followed_keys, supports
+from openstack_prep.download.address import file_of
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml
 from openstack_prep.resources.heat.flow import NOT_EMPTY, Destinations, Flow
-from openstack_prep.resources.heat.package import Package, Template, digest, read_package
+from openstack_prep.resources.heat.package import SHIPPED, Package, Template, digest, read_package
 from openstack_prep.resources.heat.parameters import (
     Found,
     Kind,
@@ -131,6 +133,18 @@ class Inputs(ByProjectUser, Adoptable):
             return read_package(self.template, self.environments or ())
         except PrepError as error:
             return error
+
+    def source_files(self) -> Iterator[str]:
+        """Yield the template, the environments and the files that they name, as far as they are on this machine."""
+        yield from self.environments or ()
+        template = None if self.template.startswith(SHIPPED) else file_of(self.template)
+        if template is None:
+            return
+        yield template
+        for name in self.package.files if isinstance(self.package, Package) else ():
+            path = file_of(name if "://" in name else str(Path(template).parent / name))
+            if path is not None:
+                yield path
 
     def is_secret_output(self, name: str) -> bool:
         """Whether an output is a secret by the spec or the template; each one is if the template cannot be read."""
