@@ -48,7 +48,8 @@ def apart(one: Edges, other: Edges) -> bool:
 
 
 def test_the_guides_have_some() -> None:
-    assert len(CHARTS) == 5
+    begun = sum(page.read_text().count("\n```mermaid\n") for page in DOCS.glob("*.md"))
+    assert len(CHARTS) == begun > 0
 
 
 @pytest.mark.parametrize("text", CHARTS)
