@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import secrets
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import pytest
 
 from tests.devcloud.layout import HOST
-from tests.devcloud.pytest_devcloud import Devcloud, devcloud, pytest_runtest_teardown, tenant
+from tests.devcloud.pytest_devcloud import PATIENCE, Devcloud, devcloud, pytest_runtest_teardown, tenant
 from tests.functional.conftest import Prep, lab, own_lab, prep
 
 __all__ = ["Prep", "devcloud", "lab", "own_lab", "prep", "pytest_runtest_teardown", "tenant"]
@@ -82,4 +84,9 @@ def zones(devcloud: Devcloud) -> Iterator[Zones]:
     yield create
     for each in reversed(made):
         headers = {"X-Auth-Sudo-Project-ID": each.project_id, "X-Designate-Delete-Shares": "true"}
-        devcloud.admin.dns.delete(f"/zones/{each.id}", headers=headers)
+        deadline = time.monotonic() + PATIENCE
+        gone = (HTTPStatus.ACCEPTED, HTTPStatus.NOT_FOUND)
+        # refused while a zone below is being deleted
+        while devcloud.admin.dns.delete(f"/zones/{each.id}", headers=headers).status_code not in gone:
+            assert time.monotonic() < deadline, f"zone {each.name} is not deleted"
+            time.sleep(0.2)

@@ -83,7 +83,8 @@ class Lab:
     def destroy(self, *only: Resource) -> set[str]:
         """Take back what a test declared, or only some of it; return what went."""
         spec = self.spec(*only) if only else Spec(self.name, tuple(self.declared.values()))
-        spec = Spec(self.name, spec.resources[len(self.base) :]) if only else spec
+        if only:  # the base is read: it has the home project, which the ownership tags name
+            spec = replace(spec, only=frozenset(each.key for each in spec.resources[len(self.base) :]))
         report = api.destroy(self.cloud, spec)
         report.raise_for_failures()
         if not only:
