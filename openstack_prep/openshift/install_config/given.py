@@ -31,6 +31,13 @@ TEXTS = frozenset(
     )
 )
 """Fields with lists of texts, in lowercase letters (types of pkg/types at 5.0)."""
+LISTS = frozenset(
+    (
+        *("compute", "machinenetwork", "clusternetwork", "clusternetworks", "fixedips", "disksetup", "credentials"),
+        *("imagecontentsources", "imagedigestsources", "ownerreferences", "managedfields"),
+    )
+)
+"""Fields with lists of mappings, in lowercase letters (types of pkg/types at 5.0)."""
 BOOLEANS = frozenset(("fips", "controller", "blockownerdeletion"))
 """Fields that take true or false, in lowercase letters."""
 AS_THEY_ARE = BOOLEANS | {"kind", "apiversion"}
@@ -46,7 +53,7 @@ def as_installer_reads(value: Any, name: str = "") -> Any:
 
     Source: sigs.k8s.io/yaml yaml.go, convertToJSONableObject: a number becomes a text where the Go field is a string;
     encoding/json writes 3.0 as 3, which a field for integers takes, and leaves an element that is null at its zero
-    value: in a list of texts, an empty one. It folds two letters beyond ASCII in keys (fold.go, equalFoldRight).
+    value: an empty text or mapping. It folds two letters beyond ASCII in keys (fold.go, equalFoldRight).
     """
     if isinstance(value, Mapping):
         if name in FREE_KEYS:
@@ -54,7 +61,8 @@ def as_installer_reads(value: Any, name: str = "") -> Any:
         keys = {each: each.translate(FOLDED) if isinstance(each, str) else each for each in value}
         return {key: as_installer_reads(value[each], str(key).lower()) for each, key in keys.items()}
     if isinstance(value, list):
-        return ["" if each is None and name in TEXTS else as_installer_reads(each, name) for each in value]
+        zero: Any = "" if name in TEXTS else {} if name in LISTS else None
+        return [zero if each is None else as_installer_reads(each, name) for each in value]
     if name in NUMBERS:
         is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**63
         return int(value) if is_whole else value

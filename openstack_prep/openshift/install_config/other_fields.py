@@ -18,7 +18,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import HOST_PREFIX_IPV6
 from openstack_prep.openshift.install_config.fields import OBJECT_META
-from openstack_prep.openshift.install_config.given import BOOLEANS, NUMBERS, TEXTS
+from openstack_prep.openshift.install_config.given import BOOLEANS, LISTS, NUMBERS, TEXTS
 from openstack_prep.openshift.install_config.paths import known_paths, oldest, platform_of, value_of
 
 OPENSTACK = "platform.openstack"
@@ -35,13 +35,6 @@ KINDS: Mapping[str, type | tuple[type, ...]] = {
     "number": int,
     "boolean": bool,
 }
-LISTS = frozenset(
-    (
-        *("compute", "machinenetwork", "clusternetwork", "clusternetworks", "fixedips", "disksetup", "credentials"),
-        *("imagecontentsources", "imagedigestsources", "ownerreferences", "managedfields"),
-    )
-)
-"""Fields with lists of mappings, in lowercase letters (types of pkg/types at 5.0)."""
 MAPS = ("metadata.labels", "metadata.annotations")
 POD_NETWORKS = ("networking.clusterNetwork", "networking.clusterNetworks")  # the new name goes first
 OWNERS, MANAGERS = "metadata.ownerreferences", "metadata.managedfields"
