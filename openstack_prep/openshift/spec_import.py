@@ -153,8 +153,8 @@ def _sections(cluster: InstallConfigFields, texts: Mapping[str, str], variables:
     names: dict[str, list[str | None]] = {
         "flavors": [machines.flavor for machines in (cluster.machines, cluster.control_plane, cluster.compute)],
         "images": [image if image and "://" not in image else None],
-        "networks": [of_network.name if of_network else None],
-        "subnets": [machines_subnet.name for machines_subnet in cluster.machines_subnets],
+        "networks": [of_network.name if of_network and not of_network.id else None],
+        "subnets": [subnet.name for subnet in cluster.machines_subnets if not subnet.id],
     }
     found: Values = {"name": cluster.cluster_name}
     about = "URL with its login and query, which may be secret"

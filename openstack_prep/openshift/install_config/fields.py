@@ -76,7 +76,7 @@ class Field:
 
 
 def _reference(value: Any) -> dict[str, str]:
-    return {"id": value.id} if value.id else {"name": value.name}
+    return {name: given for name in ("id", "name") if (given := getattr(value, name))}
 
 
 def _named(value: Raw, *names: str) -> Values:
@@ -86,9 +86,8 @@ def _named(value: Raw, *names: str) -> Values:
 
 
 def _referred(value: Raw) -> Values:
-    """Return the ID of a resource, or else its name."""
-    found = _named(value, "id", "name")
-    return {"id": found["id"]} if found.get("id") else found
+    """Return the ID and the name of a resource; the installer asks Neutron for one with both (cloudinfo.go)."""
+    return {name: given for name, given in _named(value, "id", "name").items() if given}
 
 
 def _mirrored(value: Raw) -> Values:

@@ -45,7 +45,7 @@ Replicas = Annotated[int, Ge(0), Le(1000)]
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceReference(Strict):
-    """A resource of OpenStack, by either its ID or its name."""
+    """A resource of OpenStack, by its ID, its name, or both: then it is the one that has both."""
 
     id: Name | None = None
     """ID."""

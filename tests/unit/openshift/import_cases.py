@@ -156,7 +156,9 @@ platform:
     loadBalancer: {type: UserManaged}
     apiVIPs: [192.168.25.10]
     ingressVIPs: [192.168.25.10]
-    controlPlanePort: {fixedIPs: [{subnet: {name: machines-v4}}]}
+    controlPlanePort:
+      network: {id: 8f1c2d3e-4b5a-4c6d-9e7f-001122334455, name: machines}
+      fixedIPs: [{subnet: {id: 8f1c2d3e-4b5a-4c6d-9e7f-001122334466, name: machines-v4}}]
 """,
     ),
     "two stacks": (

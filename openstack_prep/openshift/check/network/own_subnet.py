@@ -23,6 +23,7 @@ from openstack_prep.openshift.check.network.topology import (
     router_interfaces,
     virtual_addresses,
 )
+from openstack_prep.openshift.install_config import ResourceReference
 from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists.neutron_records import (
     INTERFACES,
@@ -40,7 +41,7 @@ def own_subnet(context: CheckContext) -> Iterator[Diagnostic]:
     where = context.place("machines_subnets")
     for reference in references(context):
         found = matches(context, SubnetRecord, reference)
-        name = reference.id or repr(reference.name)
+        name = _shown(reference)
         if len(found) != 1:
             ids = ", ".join(each.id for each in found)
             yield documented(
@@ -208,7 +209,7 @@ def _named(context: CheckContext, network_ids: set[str]) -> Iterator[Diagnostic]
     reference = context.cluster.machines_network
     meant = matches(context, NetworkRecord, reference) if reference else ()
     if reference and len(meant) != 1:
-        name = reference.id or repr(reference.name)
+        name = _shown(reference)
         yield documented(
             code="network.ambiguous" if meant else "network.missing",
             where=context.place("machines_network"),
@@ -226,7 +227,12 @@ def _named(context: CheckContext, network_ids: set[str]) -> Iterator[Diagnostic]
 
 def _suggest_id(network_ids: set[str]) -> str:
     """Return what to write for the network of the subnets; several networks are an error of their own."""
-    return f"write the id {min(network_ids)}, or leave the network out"
+    return f"write the id {min(network_ids)}, without a name, or leave the network out"
+
+
+def _shown(reference: ResourceReference) -> str:
+    """Return the id, the name, or both."""
+    return " named ".join(filter(None, (reference.id, reference.name and repr(reference.name))))
 
 
 def _fitting(

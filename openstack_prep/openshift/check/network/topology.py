@@ -48,8 +48,8 @@ def external_network(context: CheckContext) -> NetworkRecord | None:
 
 
 def matches(context: CheckContext, kind: type[R], reference: ResourceReference) -> Sequence[R]:
-    """Return the networks or subnets that an install-config means by an id or a name."""
-    query = {"id": reference.id} if reference.id else {"name": reference.name}
+    """Return the networks or subnets that an install-config means by an id, a name, or both."""
+    query = {name: given for name in ("id", "name") if (given := getattr(reference, name))}
     return listed(context, kind, **query)
 
 
@@ -59,7 +59,7 @@ def references(context: CheckContext) -> list[ResourceReference]:
     return [
         reference
         for reference in given
-        if bool(reference.id) != bool(reference.name) and not list(ids("", filter(None, [reference.id])))
+        if (reference.id or reference.name) and not list(ids("", filter(None, [reference.id])))
     ]
 
 

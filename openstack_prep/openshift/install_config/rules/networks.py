@@ -277,8 +277,8 @@ def _own_subnet(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]
     named = [("machines_subnets", machines_subnet) for machines_subnet in cluster.machines_subnets]
     named += [("machines_network", cluster.machines_network)] if cluster.machines_network else []
     for where, each in named:
-        if bool(each.id) == bool(each.name):
-            yield Mistake(where, f"has {'both an ID and' if each.id else 'neither an ID nor'} a name", "give one")
+        if not each.id and not each.name:
+            yield Mistake(where, "has neither an ID nor a name", "give one")
         elif each.name and not has_two_stacks(cluster, release):
             since = releases.name(releases.TWO_STACKS.since)
             what = f"{releases.name(release)} takes subnets by ID; by name since {since}"
@@ -290,7 +290,7 @@ def _own_subnet(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]
         yield Mistake("external_dns", "does not apply to your own subnet", "leave it out")
     if len(cluster.machines_subnets) > len(families(cluster, "machine_networks")):
         yield Mistake("machines_subnets", "more than one subnet per address family", "give one per family")
-    elif len(set(cluster.machines_subnets)) < len(cluster.machines_subnets):
+    elif len({each.id or each.name for each in cluster.machines_subnets}) < len(cluster.machines_subnets):
         what = "names the same subnet twice"  # CLOUD platform.go, validateControlPlanePort: a subnet has one family
         yield Mistake("machines_subnets", what, "give one per family")
 

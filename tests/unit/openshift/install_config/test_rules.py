@@ -357,9 +357,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"machines_subnets": (ResourceReference(),)},
         "machines_subnets: has neither an ID nor a name",
     ),
-    "a subnet by both": (
-        {"machines_subnets": (ResourceReference(id=UUID4, name="x"),)},
-        "machines_subnets: has both an ID and a name",
+    "a subnet by its ID, and by both": (
+        TWO_STACKS | {"machines_subnets": (*BY_ID, ResourceReference(id=UUID4, name="x"))},
+        "machines_subnets: names the same subnet twice",
     ),
     "a network without subnet": ({"machines_network": BY_NAME[0]}, "machines_network: requires its subnet"),
     "DNS servers of one's own subnet": (

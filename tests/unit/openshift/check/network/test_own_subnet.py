@@ -117,7 +117,7 @@ def test_which_is_meant(neutron: Neutron, wording: Wording) -> None:
 
 
 def test_a_name_that_the_installer_takes_for_none_is_said_without_the_cloud(neutron: Neutron) -> None:
-    for each in (ResourceReference(), ResourceReference(id="s1"), ResourceReference(id=NOBODY, name="machines")):
+    for each in (ResourceReference(), ResourceReference(id="s1")):
         assert neutron.found(own_subnet, machines_subnets=(each,)) == []
 
 
@@ -128,6 +128,9 @@ def test_its_network(neutron: Neutron, wording: Wording) -> None:
     wording(other)
     missing = neutron.found(own_subnet, machines_network=ResourceReference(id="n7"), **OWN)
     wording(missing)
+    found_id = neutron.kept["networks"][1]["id"]
+    wording(neutron.found(own_subnet, machines_network=ResourceReference(id=found_id, name="other"), **OWN))
+    assert neutron.found(own_subnet, machines_network=ResourceReference(id=found_id, name="machines"), **OWN) == []
     neutron.kept["networks"][1]["project_id"] = "theirs"
     (theirs,) = neutron.found(own_subnet, **OWN)
     wording(theirs)
