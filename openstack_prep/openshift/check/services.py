@@ -101,11 +101,10 @@ def _names(host: str, port: int, cacert: str | None) -> list[str]:
 TAGS = "standard-attr-tag"
 CLUSTER_API_SINCE = 17
 VOLUME_TYPE = "volumev3"
-ANY_VOLUME_TYPE_SINCE = 20
+ANY_VOLUME_TYPE_SINCE = 21
 """The release whose gophercloud, 2.7.0 or later, also takes the type block-storage (its e3947338f of 2024-10-10).
 
-go.mod: openshift/installer 7e30b7d6b421, release 4.19, has 2.5.0; 00075be6 of 2026 has 2.8.0.
-That of release 4.20 is not known.
+go.mod of openshift/installer: 13a5f6b91e, release 4.20 in 2026-04, has 2.5.0; 833b2c96ef, release 4.21, brought 2.8.0.
 """
 SERVER_GROUPS = (2, 64)  # the microversion in which the installer asks for server groups
 NEEDED = {
@@ -162,7 +161,7 @@ def _volume_type(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield whether the service of volumes has only types that the gophercloud of the release does not ask for."""
     interface = context.cloud.interface or "public"
     types = {endpoint["type"] for endpoint in context.cloud.endpoints if endpoint["interface"] == interface}
-    if context.release > ANY_VOLUME_TYPE_SINCE or VOLUME_TYPE in types:
+    if context.release >= ANY_VOLUME_TYPE_SINCE or VOLUME_TYPE in types:
         return
     yield Diagnostic(
         code="service.missing",
@@ -170,7 +169,6 @@ def _volume_type(context: CheckContext) -> Iterator[Diagnostic]:
         what=f"the catalogue lists block-storage, and {context.cluster.release} asks for {VOLUME_TYPE}",
         why="the installer opens a client for it before anything else, and stops, volumes or not",
         fix=f"ask the administrator of the cloud for a service {VOLUME_TYPE} with the endpoint of block-storage",
-        status=DiagnosticStatus.ERROR if context.release < ANY_VOLUME_TYPE_SINCE else DiagnosticStatus.WARNING,
     )
 
 
