@@ -17,12 +17,15 @@ from openstack_prep.exposures.endpoint import Exposed
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.neutron import NeutronRegister
 from openstack_prep.exposures.register.pool import Claim, Register
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.node_addresses import DeclaredAddresses
-from openstack_prep.resources.addresses.stack_addresses import decides_itself, network_of
+from openstack_prep.resources.addresses.stack_addresses import decides_itself, network_of, on_nodes
+from openstack_prep.resources.heat.package import SHIPPED
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.orchestration.inputs import OnStack
 from openstack_prep.resources.orchestration.stack import Stack
 
 Pool: TypeAlias = AddressPool | PoolFile
@@ -64,6 +67,8 @@ class ExposureNeighbours(FromContext):
     """The networks of the nodes of each exposed cluster, as far as the spec says them."""
     undecided: frozenset[str] = frozenset()
     """The exposed clusters on stacks whose templates decide themselves what ports may send."""
+    homes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """The stack or infraID of the nodes of each cluster, as far as the spec says it."""
 
     @classmethod
     def of(cls, context: Context, owner: InProject) -> ExposureNeighbours:
@@ -76,6 +81,8 @@ class ExposureNeighbours(FromContext):
         addresses = DeclaredAddresses.of(context.resources, owner)
         stacks = owner.of_project(context.declared(Stack))
         clusters = owner.of_project(context.declared(ClusterFields))
+        rke = owner.of_project(of_stack for of_stack in context.declared(OnStack) if of_stack.kind == "rke_cluster")
+        homes = {cluster.name: {"stack": cluster.stack} for cluster in rke}
         on = {cluster.name: [*_stacks(cluster, context, stacks)] for cluster in clusters}
         return cls(
             pools=(*pools, *context.declared(PoolFile)),
@@ -86,7 +93,26 @@ class ExposureNeighbours(FromContext):
             stacks=tuple(stacks),
             networks={cluster.name: frozenset(_networks(cluster, on[cluster.name], addresses)) for cluster in clusters},
             undecided=frozenset(name for name, mine in on.items() if any(map(decides_itself, mine))),
+            homes=homes | {cluster.name: _home(cluster, context) for cluster in clusters},
         )
+
+    def may_select(self, cluster: str, pairs: AddressPairs) -> bool:
+        """Whether pairs may be on the nodes of a cluster: not if they are on another stack, or on another cluster."""
+        home = self.homes.get(cluster, {})
+        if stack := home.get("stack"):
+            shipped = (one.given for one in self.stacks_of(cluster) if one.template.startswith(SHIPPED))
+            return on_nodes(pairs, str(stack), next(shipped, None))
+        if home:
+            return pairs.infra_id in (None, home["infra_id"])
+        others = (choice for other in self.homes.values() for choice in other.items())
+        return not any(getattr(pairs, name) == value for name, value in others)
+
+    def stacks_of(self, cluster: str) -> list[Stack]:
+        """Return the declared stacks on which the nodes of a cluster are, or may be."""
+        if home := self.homes.get(cluster):
+            return [stack for stack in self.stacks if stack.name == home.get("stack")]
+        others = {home.get("stack") for home in self.homes.values()}
+        return [stack for stack in self.stacks if stack.name not in others]
 
     def earlier(self, exposure: ExposureFields) -> list[ExposureFields]:
         """Return the earlier exposures of the spec with the name, the address or a DNS name of one, in their order."""
@@ -125,6 +151,14 @@ class ExposureNeighbours(FromContext):
             register = register_of(run, pool)
             if register is not None:
                 yield pool.name, register, held(run, pool)
+
+
+def _home(cluster: ClusterFields, context: Context) -> Mapping[str, object]:
+    """Return the stack or infraID of a cluster's nodes; empty if the spec selects them otherwise, or not at all."""
+    known = declared_cluster(cluster, context.resources)
+    chosen = cluster.nodes.choice if cluster.nodes else {}
+    home = {name: value for name, value in chosen.items() if name in ("stack", "infra_id")}
+    return home or ({"stack": known.stack} if known else {})
 
 
 def _stacks(cluster: ClusterFields, context: Context, stacks: Iterable[Stack]) -> Iterator[Stack]:

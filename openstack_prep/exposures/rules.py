@@ -170,7 +170,7 @@ def _beside_nodes(exposure: ExposureFields, neighbours: ExposureNeighbours, *, f
     declared, served = neighbours.addresses, _served(exposure, neighbours)
     networks = neighbours.networks.get(exposure.cluster, frozenset())
     known = exposure.how in ON_NODES and exposure.cluster not in neighbours.undecided
-    for part, room in _without_pairs(served, neighbours, networks, for_plan=for_plan) if known else ():
+    for part, room in _without_pairs(exposure, neighbours, networks, for_plan=for_plan) if known else ():
         what = f"{part} is in subnet {room.name}, and no address_pairs allow it on nodes: Neutron drops the answers"
         yield what, _pairs_fix(exposure), Code.PAIRS_MISSING
     pools = neighbours.named(exposure.pool)
@@ -193,7 +193,7 @@ def declaration_warnings(exposure: ExposureFields, neighbours: ExposureNeighbour
     if known or exposure.how not in ON_NODES or exposure.cluster in neighbours.undecided:
         return
     networks = {subnet.network for subnet in neighbours.subnets if subnet.network}
-    for part, room in _without_pairs(_served(exposure, neighbours), neighbours, networks, for_plan=False):
+    for part, room in _without_pairs(exposure, neighbours, networks, for_plan=False):
         where = f"{part} is in subnet {room.name}, and no address_pairs allow it"
         where += f": if nodes of {exposure.cluster} are there, Neutron drops the answers"
         yield f"{where}; {_pairs_fix(exposure)}"
@@ -218,16 +218,18 @@ def _rooms_of(declared: DeclaredAddresses, networks: Iterable[str], *, for_plan:
 
 
 def _without_pairs(
-    served: list[Range], neighbours: ExposureNeighbours, networks: Iterable[str], *, for_plan: bool
+    exposure: ExposureFields, neighbours: ExposureNeighbours, networks: Iterable[str], *, for_plan: bool
 ) -> Iterator[tuple[Range, Room]]:
-    """Yield the addresses that no pair allows in the subnets of networks with port security."""
-    declared = neighbours.addresses
+    """Yield the addresses that no pair allows on the nodes in the subnets of networks with port security."""
+    declared, cluster = neighbours.addresses, exposure.cluster
     rooms = _rooms_of(
         declared, (network for network in networks if not declared.is_unfiltered(network)), for_plan=for_plan
     )
-    on_stacks = (one for stack in neighbours.stacks for one in extra_addresses(stack))
-    allowed = [*declared.allowed(None, lambda pairs: True), *declared.allowed_on_ports(), *on_stacks]
-    return without_pairs(served, rooms, allowed)
+    allowed = declared.allowed(None, lambda pairs: neighbours.may_select(cluster, pairs))
+    allowed += [one for stack in neighbours.stacks_of(cluster) for one in extra_addresses(stack)]
+    if not (neighbours.homes.get(cluster) and neighbours.stacks_of(cluster)):  # else Heat creates the nodes' ports
+        allowed += declared.allowed_on_ports()
+    return without_pairs(_served(exposure, neighbours), rooms, allowed)
 
 
 # --- its pool -------------------------------------------------------------------------------

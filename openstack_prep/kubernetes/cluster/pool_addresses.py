@@ -27,7 +27,14 @@ from openstack_prep.resources.addresses.node_addresses import (
     held_by,
     without_pairs,
 )
-from openstack_prep.resources.addresses.stack_addresses import EXTRA, api_holders, decides_itself, network_of, readable
+from openstack_prep.resources.addresses.stack_addresses import (
+    EXTRA,
+    api_holders,
+    decides_itself,
+    network_of,
+    on_nodes,
+    readable,
+)
 from openstack_prep.resources.heat.package import SHIPPED
 from openstack_prep.resources.heat.parameters import items
 from openstack_prep.resources.lists import queries
@@ -101,13 +108,7 @@ class StackNodes:
 
     def selected_by(self, pairs: AddressPairs) -> bool:
         """Whether pairs select the ports of all nodes, as far as the spec says it."""
-        if pairs.stack:
-            return pairs.stack == self.stack
-        if pairs.security_group:
-            groups = [*items(self.parameters.get("extra_security_groups") or ())]
-            groups += items(self.parameters.get("security_groups") or ())
-            return not self.is_shipped or pairs.security_group in (*groups, f"{self.stack}-nodes")
-        return not pairs.infra_id
+        return on_nodes(pairs, self.stack, self.parameters if self.is_shipped else None)
 
     @property
     def extra(self) -> list[Range]:

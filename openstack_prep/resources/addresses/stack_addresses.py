@@ -15,6 +15,7 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw, walk
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.node_addresses import OTHERS, DeclaredAddresses, Finding, HeldRange
 from openstack_prep.resources.heat.flow import PARAMETERS
 from openstack_prep.resources.heat.package import SHIPPED
@@ -40,6 +41,20 @@ def api_holders(stacks: Iterable[Stack], declared: DeclaredAddresses, network: s
 def extra_addresses(stack: Stack) -> list[Range]:
     """Return the addresses that a stack's template allows on all nodes."""
     return readable(items(stack.given.get(EXTRA) or ()))
+
+
+def on_nodes(pairs: AddressPairs, stack: str, given: Raw | None) -> bool:
+    """Whether pairs select the ports of all nodes of a stack, as far as the spec says it.
+
+    ``given``: the parameters of a stack with a shipped template, which say the security groups of its nodes.
+    """
+    if pairs.stack:
+        return pairs.stack == stack
+    if pairs.security_group and given is not None:
+        names = ("extra_security_groups", "security_groups")
+        groups = [group for name in names for group in items(given.get(name) or ())]
+        return pairs.security_group in (*groups, f"{stack}-nodes")
+    return not pairs.infra_id
 
 
 def extra_findings(stack: Stack, declared: DeclaredAddresses, *, for_plan: bool) -> Iterator[Finding]:

@@ -141,3 +141,32 @@ def test_the_pools_of_the_specs_clusters_are_known(tmp_path: Path, section: str)
     assert isinstance(resolved, ExposedCluster)
     known = [str(each) for each in resolved.related.service_pools]
     assert known == ([] if section == "none" else ["10.3.0.208-10.3.0.215"])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "warned"),
+    [({"stack": "t"}, True), ({"infra_id": "ocp-x1y2z"}, True), ({"stack": "u"}, False), ({"tag": "node"}, False)],
+)
+def test_pairs_of_another_cluster_allow_nothing_on_nodes_that_the_spec_does_not_know(
+    tmp_path: Path, chosen: dict[str, str], warned: bool
+) -> None:
+    web = {"name": "web", "cluster": "c", "how": "metallb", "pool": "lb", "address": "10.3.0.209"}
+    web |= {"target": {"service": "shop/web", "selector": {"app": "web"}}, "ports": [{"port": 443}]}
+    sections = {
+        "name": "lab",
+        "subnets": [{"name": "n", "network": "n", "cidr": "10.3.0.0/24", "allocation_pools": ["10.3.0.10-10.3.0.199"]}],
+        "address_pools": [{"name": "lb", "subnet": "n", "addresses": ["10.3.0.208/29"], "reserve": "outside"}],
+        "address_pairs": [{"name": "p", "pools": ["lb"]} | chosen],
+        "exposures": [web],
+        "exposed_clusters": [
+            {"name": "c", "directory": "c"},
+            {"name": "d", "directory": "d", "nodes": {"stack": "t"}},
+            {"name": "e", "directory": "e", "nodes": {"infra_id": "ocp-x1y2z"}},
+        ],
+    }
+    path = tmp_path / "spec.yaml"
+    path.write_text(yaml.safe_dump(sections))
+    spec = load_spec(path)
+    context = Context(resources=spec.resources, cloud=NoCloud.as_cloud())
+    (exposure,) = (each for each in spec.resources if each.kind == "exposure")
+    assert bool([*exposure.list_warnings(context)]) == warned
