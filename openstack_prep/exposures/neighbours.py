@@ -67,7 +67,7 @@ class ExposureNeighbours(FromContext):
     """The networks of the nodes of each exposed cluster, as far as the spec says them."""
     undecided: frozenset[str] = frozenset()
     """The exposed clusters on stacks whose templates decide themselves what ports may send."""
-    homes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    homes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """The stack or infraID of the nodes of each cluster, as far as the spec says it."""
 
     @classmethod
@@ -101,7 +101,7 @@ class ExposureNeighbours(FromContext):
         home = self.homes.get(cluster, {})
         if stack := home.get("stack"):
             shipped = (one.given for one in self.stacks_of(cluster) if one.template.startswith(SHIPPED))
-            return on_nodes(pairs, str(stack), next(shipped, None))
+            return on_nodes(pairs, stack, next(shipped, None))
         if home:
             return pairs.infra_id in (None, home["infra_id"])
         others = (choice for other in self.homes.values() for choice in other.items())
@@ -153,11 +153,11 @@ class ExposureNeighbours(FromContext):
                 yield pool.name, register, held(run, pool)
 
 
-def _home(cluster: ClusterFields, context: Context) -> Mapping[str, object]:
+def _home(cluster: ClusterFields, context: Context) -> Mapping[str, str]:
     """Return the stack or infraID of a cluster's nodes; empty if the spec selects them otherwise, or not at all."""
     known = declared_cluster(cluster, context.resources)
     chosen = cluster.nodes.choice if cluster.nodes else {}
-    home = {name: value for name, value in chosen.items() if name in ("stack", "infra_id")}
+    home = {name: str(value) for name, value in chosen.items() if name in ("stack", "infra_id")}
     return home or ({"stack": known.stack} if known else {})
 
 
