@@ -32,7 +32,6 @@ from openstack_prep.kubernetes.rke2_rules import (
     document_faults,
     kubelet_may_set,
     newer_keys,
-    provider_warning,
     refused_label,
 )
 from openstack_prep.kubernetes.versions import check_version, minor_of
@@ -235,7 +234,6 @@ def mistakes(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterat
 def warnings(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterator[str]:
     """Yield warnings about valid settings."""
     yield from etcd_warning(sum("etcd" in node.roles for node in nodes or ()))
-    yield from provider_warning(cluster.config or {})
     if cluster.ssh_key_path:
         yield "ssh_key_path only applies to RKE; RKE2 does not log in to nodes"
 

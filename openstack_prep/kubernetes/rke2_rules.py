@@ -49,6 +49,11 @@ BUCKET_LOOKUPS = ("auto", "dns", "path")
 ENCRYPTION_PROVIDERS = ("aescbc", "secretbox")
 CLOUD_PROVIDERS = ("external", "aws", "rancher-vsphere", "harvester", "ovirt")
 """What RKE2 v1.36 replaces by external or nothing (pkg/cli/cmds/root.go, pkg/rke2/rke2_linux.go), or is external."""
+BUILT_IN_UNTIL = {"openstack": 25, "azure": 30, "gce": 30, "vsphere": 30}
+"""The last minor version with a built-in cloud provider; then no component starts with its name.
+
+k8s.io/cloud-provider 1.26 to 1.36, plugins.go, InitCloudProvider; kubernetes/kubernetes pull requests 67782 and 128197.
+"""
 PROFILES = ("cis", "etcd")
 OLD_PROFILES = {25: ("cis-1.5", "cis-1.6"), 30: ("cis-1.23", "cis")}
 """Profiles of RKE2 before a minor version."""
@@ -100,6 +105,19 @@ TLS_FLAGS = {
 }
 """Flags of kube-apiserver that RKE2 reads itself, at its start (component-base, cli/flag/ciphersuites_flag.go)."""
 TLS_EXAMPLES = {"tls-min-version": "VersionTLS12", "tls-cipher-suites": "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}
+REMOVED = {
+    "kube-apiserver": {24: "address insecure-bind-address insecure-port port", 33: "cloud-config cloud-provider"},
+    "kube-controller-manager": {24: "address port", 27: "enable-taint-manager pod-eviction-timeout"},
+    "kube-scheduler": {24: "address port"},
+    "kubelet": {
+        24: "cni-bin-dir cni-cache-dir cni-conf-dir docker-endpoint experimental-dockershim-root-directory "
+        "image-pull-progress-deadline network-plugin network-plugin-mtu",
+        27: "container-runtime",
+        34: "cloud-config",
+    },
+}
+"""Flags that components have no longer, by the first minor version without them (CHANGELOG-1.24.md, CHANGELOG-1.27.md;
+kubernetes/kubernetes pull requests 130161 and 130162)."""
 REPLACED = {
     "kube-apiserver": {
         "service-cluster-ip-range": "service-cidr",
@@ -432,9 +450,9 @@ def _etcd(of: Raw) -> Iterator[Fault]:
         yield Fault(("cluster-reset",), what, "add cluster-reset: true for the restore", Code.SPEC_MISSING_KEY)
     if _on(of.get("cluster-reset")) and of.get("server"):
         yield Fault(("server",), "RKE2 does not accept it together with cluster-reset", "remove it before the reset")
-    if of.get("datastore-endpoint") and _on(of.get("disable-apiserver")):
-        what = "RKE2 does not accept it together with datastore-endpoint"
-        yield Fault(("disable-apiserver",), what, "remove one of them")
+    for name in ("disable-apiserver", "disable-etcd"):  # the latter since K3s 3f649e3bc of 2024-03
+        if of.get("datastore-endpoint") and _on(of.get(name)):
+            yield Fault((name,), "RKE2 does not accept it together with datastore-endpoint", "remove one of them")
     if _on(of.get("cluster-reset")) and _on(of.get("disable-etcd")):
         yield Fault(("disable-etcd",), "RKE2 cannot reset a cluster without etcd", "remove one of them")
 
@@ -502,9 +520,28 @@ def is_endpoint(text: str) -> bool:
         return False
 
 
+DURATIONS = ("etcd-s3-timeout", "etcd-snapshot-reconcile-interval")
+WITH_VALUE = (
+    *(*ADDRESSES, "node-external-ip", "cni", "ingress-controller", "egress-selector-mode", "service-node-port-range"),
+    *DURATIONS,
+)
+"""Keys whose empty value stops RKE2: K3s reads null as an empty text (pkg/configfilearg/parser.go)."""
+
+
+def _empty(of: Raw) -> Iterator[Fault]:
+    """Yield keys without a value that need one, also booleans and numbers, of which K3s reads null as a text."""
+    properties = load_schema("server")["properties"]
+    for name, value in of.items():
+        flag = value is None and properties.get(name, {}).get("type") in ("boolean", "integer")
+        if flag or (name in WITH_VALUE and value in (None, "", [""], [None])):
+            yield Fault((str(name),), "has no value, and RKE2 does not start", "write a value, or remove the key")
+
+
 def _durations(of: Raw) -> Iterator[Fault]:
     """Yield durations with which RKE2 does not start, or without time for an upload."""
-    for name in ("etcd-s3-timeout", "etcd-snapshot-reconcile-interval"):
+    takes_snapshots = not _on(of.get("etcd-disable-snapshots")) or _on(of.get("cluster-reset"))
+    uploads = takes_snapshots and _on(of.get("etcd-s3"))
+    for name, needs_time in zip(DURATIONS, (uploads, takes_snapshots), strict=True):
         value = of.get(name)
         if value in (None, ""):
             continue
@@ -512,7 +549,7 @@ def _durations(of: Raw) -> Iterator[Fault]:
         if not DURATION.fullmatch(str(value)):
             fix = f"write {value}s or {value}m" if number else "write one such as 5m or 1h30m"
             yield Fault((name,), f"{value!r} is not a duration", fix)
-        elif not re.search("[1-9]", str(value)) or str(value).startswith("-"):
+        elif needs_time and (not re.search("[1-9]", str(value)) or str(value).startswith("-")):
             yield Fault((name,), f"{value} is no time at all", "write one such as 5m")
 
 
@@ -904,6 +941,30 @@ def newer_keys(of: Raw, minor: int | None) -> Iterator[Fault]:
             yield Fault(("cni",), what, "choose another plugin, or a newer release")
 
 
+def cloud_providers(of: Raw, minor: int | None) -> Iterator[Fault]:
+    """Yield a cloud provider that this Kubernetes does not have: kubelet and controller manager do not start."""
+    name = of.get("cloud-provider-name")
+    last = BUILT_IN_UNTIL.get(str(name), 0)
+    if name and name not in CLOUD_PROVIDERS and (minor is None or minor > last):
+        what = f"Kubernetes {_release(minor)}has no built-in cloud provider {name}"
+        yield Fault(("cloud-provider-name",), what, "write external, and deploy its cloud controller manager")
+
+
+def removed_flags(of: Raw, minor: int | None) -> Iterator[Fault]:
+    """Yield flags that a component had before this Kubernetes: it does not start with an unknown flag."""
+    for component in REMOVED:
+        for steps, text in _texts(of, f"{component}-arg"):
+            if what := removed_flag(component, text.removeprefix("--").partition("=")[0].rstrip("+-"), minor):
+                yield Fault(steps, what, "remove it")
+
+
+def removed_flag(component: str, flag: str, minor: int | None) -> str:
+    """Return since when a component has a flag no longer; empty if it may have it at Kubernetes 1.``minor``."""
+    first = next((first for first, names in REMOVED.get(component, {}).items() if flag in names.split()), None)
+    is_gone = first is not None and (minor is None or minor >= first)
+    return f"{component} has no flag {flag} since Kubernetes 1.{first}" if is_gone else ""
+
+
 def _release(minor: int | None) -> str:
     return f"1.{minor} " if minor is not None else ""
 
@@ -920,6 +981,7 @@ NODE_RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
     _names,
     _etcd,
     s3_faults,
+    _empty,
     _durations,
     port_faults,
     _tokens,
@@ -937,7 +999,13 @@ NODE_RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
 SERVER_RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (_default_networks,)
 """Rules for servers alone: an agent does not know the networks."""
 RULES = (placeholders, *NODE_RULES, *SERVER_RULES)
-RELEASE_RULES: tuple[Callable[[Raw, int | None], Iterable[Fault]], ...] = (profile_names, newer_keys, ranges)
+RELEASE_RULES: tuple[Callable[[Raw, int | None], Iterable[Fault]], ...] = (
+    profile_names,
+    newer_keys,
+    ranges,
+    cloud_providers,
+    removed_flags,
+)
 
 
 # --- warnings -----------------------------------------------------------------------------------
@@ -949,7 +1017,8 @@ def warnings(of: Raw, *, is_server: bool) -> Iterator[str]:
     if host and port not in (None, API_PORT, JOIN_PORT):
         yield f"server: nodes join at {JOIN_PORT}; {port} is right if a load balancer maps it to that port"
     yield from arp_warning(of)
-    yield from provider_warning(of)
+    if is_server and _on(of.get("disable-etcd")) and not of.get("server"):
+        yield "disable-etcd: RKE2 does not start without server; write it here, or in another file of config.yaml.d"
     if is_server and (taints := repelling(taints_of(of))):
         what = f"the server takes no pods that do not tolerate {', '.join(taints)}"
         yield f"node-taint: {what}; they stay Pending without agents"
@@ -962,14 +1031,6 @@ def warnings_of_servers(configs: Sequence[Raw]) -> Iterator[str]:
             config for config in configs if not _on(config.get("disable-etcd")) and not config.get("datastore-endpoint")
         ]
         yield from etcd_warning(len(members))
-
-
-def provider_warning(of: Raw) -> Iterator[str]:
-    """Yield a warning for a cloud provider that Kubernetes had built in: openstack until 1.25, others until 1.30."""
-    name = of.get("cloud-provider-name")
-    if name and name not in CLOUD_PROVIDERS:
-        what = f"cloud-provider-name: Kubernetes no longer has a built-in cloud provider {name}"
-        yield f"{what}; write external, and deploy its cloud controller manager"
 
 
 def arp_warning(config: Raw) -> Iterator[str]:

@@ -24,6 +24,7 @@ from openstack_prep.kubernetes.rke2_rules import (
     label_faults,
     placeholders,
     port_faults,
+    removed_flag,
     s3_faults,
     taint_faults,
 )
@@ -288,6 +289,17 @@ def _flags(document: Raw) -> Iterator[Fault]:
             flag = {"kubelet-arg": [f"{name}={value}"]}
             for fault in (*label_faults(flag), *taint_faults(flag)):
                 yield _fault(f"services.kubelet.extra_args.{name}", fault.what, fault.fix)
+    declared = _minor(document)
+    for service, component in SERVICES.items():
+        for place in (f"services.{service}.extra_args", f"services.{service}.extra_args_array"):
+            given = value_at(document, place)
+            for flag in given if isinstance(given, Mapping) else ():
+                if what := removed_flag(component, str(flag), NEWEST if declared is None else declared):
+                    yield _fault(f"{place}.{flag}", what, "remove it")
+
+
+SERVICES = {"kube-api": "kube-apiserver", "kube-controller": "kube-controller-manager", "scheduler": "kube-scheduler"}
+"""The services of cluster.yml with flags that Kubernetes removed; RKE itself changes some of a kubelet's."""
 
 
 def _pod_security(document: Raw) -> Iterator[Fault]:

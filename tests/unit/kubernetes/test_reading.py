@@ -218,8 +218,8 @@ def test_warnings(path: Path, wording: Wording) -> None:
     alone = ({"server": "https://10.0.0.5:9345"}, {"token": "x"})
     assert [each.partition(" ")[0] for data in alone for each in warnings(data, "agent")] == ["token", "server"]
     assert list(warnings({"server": "https://10.0.0.5:9345", "token-file": "/x"}, "agent")) == []
-    providers = {each: list(warnings({"cloud-provider-name": each}, "server")) for each in ("openstack", "external")}
-    assert [len(each) for each in providers.values()] == [1, 0]
+    without_etcd = ({}, {"server": "https://10.0.0.5:9345"})
+    assert [len([*warnings({"disable-etcd": True, **each}, "server")]) for each in without_etcd] == [1, 0]
 
 
 RANCHER = """\

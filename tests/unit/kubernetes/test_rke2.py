@@ -158,7 +158,7 @@ def test_keys_of_others(wording: Wording) -> None:
             {"external_cloud_provider": True, "config": {"cloud-provider-name": "x"}},
             ["config.cloud-provider-name: is set"],
         ),
-        ({"external_cloud_provider": False, "config": {"cloud-provider-name": "x"}}, []),
+        ({"external_cloud_provider": False, "config": {"cloud-provider-name": "rancher-vsphere"}}, []),
         ({"config": {"etcd-s3": True, "etcd-s3-config-secret": "s3"}}, []),
     ],
 )

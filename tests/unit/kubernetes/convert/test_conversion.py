@@ -402,6 +402,14 @@ def test_secrets_in_variables_are_not_printed() -> None:
     assert "NO_PROXY=10.0.0.0/8" in conversion.texts(openly=False)["10.0.0.1.yaml"]
 
 
+@pytest.mark.parametrize(("version", "kept"), [("v1.26.15+rke2r1", True), ("v1.27.16+rke2r2", False)])
+def test_a_flag_that_kubernetes_removed_is_dropped(version: str, kept: bool) -> None:
+    head = "kubernetes_version: v1.26.15-rancher1-1\n"
+    services = "services: {kube-controller: {extra_args: {pod-eviction-timeout: 40s}}}"
+    config_yaml = config(converted(head + small(services), version), "10.0.0.1")
+    assert ("pod-eviction-timeout" in str(config_yaml)) == kept
+
+
 def test_a_file_of_the_engineer_in_a_folder_of_rke_is_to_be_copied() -> None:
     extra = "{oidc-ca-file: /etc/kubernetes/ssl/oidc.pem, client-ca-file: /etc/kubernetes/ssl/kube-ca.pem}"
     conversion = converted(small(f"services: {{kube-api: {{extra_args: {extra}}}}}"))
