@@ -290,7 +290,7 @@ def _flags(document: Raw) -> Iterator[Fault]:
             for fault in (*label_faults(flag), *taint_faults(flag)):
                 yield _fault(f"services.kubelet.extra_args.{name}", fault.what, fault.fix)
     declared = _minor(document)
-    for service, component in SERVICES.items():
+    for service, component in FLAGGED.items():
         for place in (f"services.{service}.extra_args", f"services.{service}.extra_args_array"):
             given = value_at(document, place)
             for flag in given if isinstance(given, Mapping) else ():
@@ -298,7 +298,7 @@ def _flags(document: Raw) -> Iterator[Fault]:
                     yield _fault(f"{place}.{flag}", what, "remove it")
 
 
-SERVICES = {"kube-api": "kube-apiserver", "kube-controller": "kube-controller-manager", "scheduler": "kube-scheduler"}
+FLAGGED = {"kube-api": "kube-apiserver", "kube-controller": "kube-controller-manager", "scheduler": "kube-scheduler"}
 """The services of cluster.yml with flags that Kubernetes removed; RKE itself changes some of a kubelet's."""
 
 
