@@ -303,6 +303,9 @@ class ChartNames(NamedTuple):
     until: Mapping[str, int]
     unlisted: frozenset[str]
     """Dotted names that charts read although their schemas do not have them."""
+    defaults: Raw
+    """The chart's values that ``refusals`` depend on."""
+    refusals: Sequence[Raw]
 
 
 @cache
@@ -310,7 +313,8 @@ def names() -> ChartNames:
     """Return the table."""
     found = shipped_yaml(__package__, "names.yaml")
     kinds = {name: kind for kind, listed in found["types"].items() for name in listed}
-    return ChartNames(kinds, found["since"], found["until"], frozenset(found["unlisted"]))
+    rest = (frozenset(found["unlisted"]), found["defaults"], found["refusals"])
+    return ChartNames(kinds, found["since"], found["until"], *rest)
 
 
 def by_table(values: Mapping[str, object], release: str) -> Iterator[Fault]:
@@ -603,6 +607,40 @@ def _features(member: Member) -> Findings:
         yield "values", "hubble.ui.enabled requires hubble.relay.enabled", "write hubble.relay.enabled: true"
 
 
+def _templates(member: Member) -> Findings:
+    """Yield combinations of values that the templates of the release's chart refuse (names.yaml)."""
+    release, table = member.cilium.release, names()
+    number = settings.minor(release)[1] if settings.is_known(release) else 0
+    for refusal in table.refusals:
+        if refusal["since"] <= number <= refusal.get("until", 99) and _is_refused(refusal, member):
+            parts = (*refusal.get("set", ()), *refusal.get("one_of", ()), *refusal.get("none_of", ()))
+            shown = " and ".join(name for name in parts if value_at(member.cilium.values, name) is not None)
+            without = "".join(f" without {name}" for name in refusal.get("unset", ()))
+            yield "values", f"Cilium {release} refuses {shown}{without}", refusal["fix"]
+
+
+def _is_refused(refusal: Raw, member: Member) -> bool:
+    def of(name: str) -> Any:
+        if name == "clustermesh.useAPIServer":
+            return member.cilium.mesh == "clustermesh-apiserver"
+        given = value_at(member.cilium.values, name)
+        return names().defaults.get(name) if given is None else given
+
+    def has(name: str, choices: Sequence[object]) -> bool:
+        given = of(name)
+        listed = (
+            [each.get("name") for each in given if isinstance(each, Mapping)] if isinstance(given, list) else [given]
+        )
+        return any(str(each) in map(str, choices) for each in listed)
+
+    return (
+        all(of(name) for name in refusal.get("set", ()))
+        and not any(of(name) for name in refusal.get("unset", ()))
+        and all(has(*each) for each in refusal.get("one_of", {}).items())
+        and not any(has(*each) for each in refusal.get("none_of", {}).items())
+    )
+
+
 RULES: tuple[Callable[[Member], Findings], ...] = (
     _names,
     _release,
@@ -613,6 +651,7 @@ RULES: tuple[Callable[[Member], Findings], ...] = (
     _native,
     _plugin,
     _features,
+    _templates,
 )
 
 
