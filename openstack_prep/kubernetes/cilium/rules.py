@@ -629,7 +629,9 @@ def _is_refused(refusal: Raw, member: Member) -> bool:
     def has(name: str, choices: Sequence[object]) -> bool:
         given = of(name)
         listed = (
-            [each.get("name") for each in given if isinstance(each, Mapping)] if isinstance(given, list) else [given]
+            [each.get("name") for each in given if isinstance(each, Mapping)]
+            if isinstance(given, list | tuple)
+            else [given]
         )
         return any(str(each) in map(str, choices) for each in listed)
 
