@@ -30,20 +30,23 @@ from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import routers_of
 from openstack_prep.resources.network.port import AwaitedPort, NamedPort, of_another, ports_of
 from openstack_prep.resources.network.reserved_ports import claim_of
+from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.network.uses import attachment_id
 
 LONGEST_DESCRIPTION = 255
-ADDING_ROUTERS = ("router", "stack")
-"""Kinds that may connect the subnet of a port to an external network."""
 
 
 @dataclass(frozen=True)
 class AttachmentNeighbours(FromContext):
     """What the spec of an attachment declares."""
 
-    may_add_router: bool = False
+    may_connect: bool = False
     """Whether one of its resources may connect the subnet of a port to an external network."""
+    routers: frozenset[str] = frozenset()
+    """Names of its routers without a gateway in the spec; one that exists may have a gateway."""
+    has_port: bool = False
+    """Whether it declares the port."""
     versions: tuple[int | None, ...] | None = None
     """IP versions of the addresses that the spec declares for the port, None where unknown; None if it declares none.
     """
@@ -103,13 +106,25 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         if self.floating_ip and not named:
             what = f"floating_ip {self.floating_ip} is not in this spec"
             raise SpecError([self.mistake(what, "declare it, or set address instead", Code.SPEC_UNRESOLVED)])
-        may_add_router = any(resource.kind in ADDING_ROUTERS for resource in context.resources)
-        neighbours = AttachmentNeighbours(may_add_router, self._versions(context))
+        port = next((each for each in self.of_project(context.declared(Port)) if each.name == self.port), None)
+        neighbours = AttachmentNeighbours(
+            may_connect=self._may_connect(context, port),
+            routers=frozenset(router.name for router in self.of_project(context.declared(Router))),
+            has_port=port is not None,
+            versions=self._versions(context, port),
+        )
         return (replace(self, address=named[0].address if named else self.address, neighbours=neighbours),)
 
-    def _versions(self, context: Context) -> tuple[int | None, ...] | None:
+    def _may_connect(self, context: Context, port: Port | None) -> bool:
+        if any(resource.kind == "stack" for resource in context.resources):
+            return True
+        subnets = self.of_project(context.declared(Subnet)) if port else ()
+        names = {subnet.name for subnet in subnets if port and subnet.network == port.network}
+        connected = (router for router in context.declared(Router) if router.external_network)
+        return any(not names or names.intersection(router.interfaces or ()) for router in connected)
+
+    def _versions(self, context: Context, port: Port | None) -> tuple[int | None, ...] | None:
         """Return the IP versions of the addresses that the spec declares for the port."""
-        port = next((each for each in self.of_project(context.declared(Port)) if each.name == self.port), None)
         if port is None or port.fixed_ips is None:
             return None
         subnets = self.of_project(context.declared(Subnet))
@@ -231,17 +246,24 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         yield self.mistake(what, "choose a port with one IPv4 address", Code.SPEC_CONTRADICTION)
 
     def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterator[str]:
-        """Yield that no router of the project is on a subnet of the port: Neutron attaches no floating IP without one.
+        """Yield that no router with a gateway is on a subnet of the port: Neutron attaches no floating IP without one.
 
         One of another project may. Source: Neutron 29.0.0, db/l3_db.py, get_router_for_floatingip.
         """
         port, project_id = self._port(run), run.find_project_id(self.owner)
-        if port is None or project_id is None or self.neighbours.may_add_router:
+        if self.neighbours.may_connect or (port is None and not self.neighbours.has_port):
             return
-        interfaces = (each for each in ports_of(run, project_id) if each.device_owner in INTERFACES)
-        joined = {each.subnet_id for interface in interfaces for each in interface.fixed_ips}
-        if joined.isdisjoint(fixed_ip.subnet_id for fixed_ip in port.fixed_ips):
-            yield f"whether a router of another project connects port {self.port}: no router of this project does"
+        ports = ports_of(run, project_id) if project_id else ()
+        interfaces = [each for each in ports if each.device_owner in INTERFACES]
+        listed = Router.listing(run, project_id) if project_id and (interfaces or self.neighbours.routers) else ()
+        routers = {router.id: router.name for router in listed if router.gateway_network_id}
+        if self.neighbours.routers.intersection(routers.values()):
+            return
+        connected = (each for each in interfaces if each.device_id in routers)
+        joined = {each.subnet_id for interface in connected for each in interface.fixed_ips}
+        addresses = port.fixed_ips if port else ()
+        if joined.isdisjoint(each.subnet_id for each in addresses) and (port or not joined):
+            yield f"whether a router of another project connects port {self.port}: none with a gateway of this one does"
 
     def _taken(self, run: CloudRun, record: FloatingIPRecord) -> Mistake:
         serves = f"{record.address} is attached to another port: {self._current_port(run, record)}"

@@ -553,7 +553,7 @@ class Port(HasCascades, NetworkResource[PortRecord]):
                 run.id(self.sibling(SecurityGroup, security_group)) for security_group in self.security_groups or ()
             ]
         if "allowed_address_pairs" in values:
-            body["allowed_address_pairs"] = list(map(_pair_body, self.allowed_address_pairs or ()))
+            body["allowed_address_pairs"] = list(map(_pair_body, dict.fromkeys(self.allowed_address_pairs or ())))
         return body
 
     def _address_body(self, run: CloudRun, wanted: PortAddress, *, is_new: bool = True) -> Values:
