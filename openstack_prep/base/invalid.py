@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Self
 
 from openstack_prep.base.codes import Code
@@ -69,6 +70,16 @@ def one_line(value: object) -> object:
     if value in DOTS:
         raise InvalidValue("means a folder in a URL, so that no request can name it", "choose another name")
     return value
+
+
+def rare_character(texts: Iterable[str]) -> str:
+    """Return the first character beyond U+FFFF, as it is shown; empty if there is none.
+
+    Glance, Nova and Neutron refuse it (Glance 33.0.0, common/utils.py, no_4byte_params; Nova 34.0.0,
+    api/validation/parameter_types.py, _get_all_chars; neutron-lib 5.0.1, api/validators, validate_name_string), and
+    databases with three bytes per character do not store it. Keystone takes it.
+    """
+    return next((f"{each} (U+{ord(each):X})" for text in texts for each in text if each > "\uffff"), "")
 
 
 def no_end_spaces(value: object) -> object:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.base.fields import Bytes, Checksum, File, GiB, MiB, Name, Source, Text
-from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.invalid import InvalidValue, rare_character
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Adoptable, Coherent, Context, Key, Resource
@@ -174,9 +174,8 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
         if taken := [name for name in self.properties or () if glance.is_reserved(name)]:
             yield InvalidValue(f"{taken[0]} is a reserved name, not one of a property", "remove it from properties")
         texts = (self.name, *(text for each in (self.properties or {}).items() for text in each), *(self.tags or ()))
-        if beyond := [each for text in texts for each in text if each > "\uffff"]:
-            what = f"{beyond[0]} (U+{ord(beyond[0]):X}) is not taken by Glance in names, properties and tags"
-            yield InvalidValue(what, "remove it")  # Glance 33.0.0, common/utils.py, no_4byte_params
+        if rare := rare_character(texts):
+            yield InvalidValue(f"{rare} is not taken by Glance in names, properties and tags", "remove it")
         if self.shared_with and self.visibility not in (None, "shared"):
             yield InvalidValue(f"shared_with does not apply to visibility {self.visibility}", "set visibility: shared")
         if self.output_format and self.disk_format not in (None, self.output_format):

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from openstack_prep.base.invalid import rare_character
 from openstack_prep.base.raw import Raw, record_of
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def name_fault(name: str) -> tuple[str, str] | None:
         return f"name {name!r} begins or ends with a space, which Nova does not accept", "remove it"
     if any(unicodedata.category(each) in UNPRINTABLE for each in name):
         return f"name {name!r} has a character without a visible form, which Nova does not accept", "remove it"
+    if rare := rare_character([name]):
+        return f"name {name!r} has {rare}, which Nova does not accept", "remove it"
     return None
 
 

@@ -550,7 +550,8 @@ class Port(HasCascades, NetworkResource[PortRecord]):
             body["fixed_ips"] = [each for each in map(partial(self._address_body, run), self.fixed_ips or ()) if each]
         if "security_groups" in values:
             body["security_groups"] = [
-                run.id(self.sibling(SecurityGroup, security_group)) for security_group in self.security_groups or ()
+                run.id(self.sibling(SecurityGroup, security_group))
+                for security_group in dict.fromkeys(self.security_groups or ())
             ]
         if "allowed_address_pairs" in values:
             body["allowed_address_pairs"] = list(map(_pair_body, dict.fromkeys(self.allowed_address_pairs or ())))

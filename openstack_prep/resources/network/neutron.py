@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake, NotFound
+from openstack_prep.base.invalid import rare_character
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, in_project, only_one
 from openstack_prep.core.model import Adoptable, Change, Key, Observed, OwnershipTag, Resource
@@ -65,6 +66,8 @@ class NetworkResource(ByProjectUser, Adoptable[CloudRun], Generic[R]):
         return {name: 1} if changes is None else {}
 
     def list_long_texts(self, spec: str) -> Iterable[Mistake]:
+        if rare := rare_character([self.name]):
+            yield self.mistake(f"{rare} is not taken by Neutron in names", "remove it", Code.SPEC_INVALID_VALUE, "name")
         text = self.description or ""
         text = text if self.adopt is True else OwnershipTag(spec).describe(self.name, text)
         if len(text) > LONGEST:

@@ -364,7 +364,9 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
             if self.enable_snat is not None:
                 gateway["enable_snat"] = self.enable_snat
             if self.external_fixed_ips is not None:
-                gateway["external_fixed_ips"] = [{"ip_address": address} for address in self.external_fixed_ips]
+                gateway["external_fixed_ips"] = [
+                    {"ip_address": address} for address in dict.fromkeys(self.external_fixed_ips)
+                ]
             body["external_gateway_info"] = gateway
         return body
 
@@ -417,7 +419,7 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
         for subnet in missing:
             cloud.network.put(f"/routers/{observed.id}/add_router_interface", {"subnet_id": run.id(subnet)}, once=True)
         if any(change.field == "routes" for change in changes):
-            routes = [vars(route) for route in self.routes or ()]  # Neutron refuses them in a POST
+            routes = [vars(route) for route in dict.fromkeys(self.routes or ())]  # Neutron refuses them in a POST
             before = observed.record_as(RouterRecord)
             seen = self._with_routes(cloud, observed, before.routes) if missing else before
             self.put(run, replace(observed, record=seen), {"routes": routes})
