@@ -235,7 +235,16 @@ def _on_nodes(placed: PlacedExposure, view: View, nodes: Sequence[PortRecord]) -
         yield _pairs(placed.address, [port for port in secured if names is None or port.name in names], view)
     if placed.exposure.how in IN_GROUPS:
         for each in placed.exposure.ports:
-            yield from _groups(placed.exposure, each, placed.address, secured, view)
+            yield from _groups(placed.exposure, each, placed.address, _behind(placed, secured, view), view)
+
+
+def _behind(placed: PlacedExposure, secured: Sequence[PortRecord], view: View) -> Sequence[PortRecord]:
+    """Return the ports that may send from the address that a floating IP leads to; all if OpenStack shows none."""
+    floating_ip = _record_of(placed, view) if placed.exposure.how == "floating-ip" else None
+    if floating_ip is None or floating_ip.fixed_ip_address is None:
+        return secured
+    address = ipaddress.ip_network(floating_ip.fixed_ip_address)
+    return [port for port in secured if allows(port, address)] or secured
 
 
 def _bridge(placed: PlacedExposure, view: View, around: VisibleNodes) -> Iterator[Diagnostic]:
@@ -267,6 +276,10 @@ def _pairs(address: str, secured: Sequence[PortRecord], view: View) -> Diagnosti
 def _groups(
     exposure: Exposed, port: ExposedPort, address: str | None, secured: Sequence[PortRecord], view: View
 ) -> Iterator[Diagnostic]:
+    """Yield whether requests to a port reach the nodes: with a floating IP one of them, and otherwise all.
+
+    All machines of OpenShift may have its virtual addresses, but its API is on masters, and its ingress on workers.
+    """
     number = port.node_port if exposure.how == "node-port" else port.port
     if number is None:
         fix = "set node_port"
@@ -288,7 +301,7 @@ def _groups(
             continue
         (blocked if set(node.security_groups) <= view.groups.keys() else unread).append(node)
     source = ", ".join(map(str, wanted)) or "everywhere"
-    if blocked:
+    if blocked and (exposure.how != "floating-ip" or len(blocked) == len(secured)):
         what = f"{shown} from {source} does not reach {_named(blocked)}"
         fix = view.apply if view.cluster.open_in else f"set open_in of cluster {exposure.cluster}, then {view.apply}"
         yield Diagnostic(code="security-group.blocks", where=GROUPS, what=what, fix=fix)
@@ -296,7 +309,8 @@ def _groups(
         what = f"{shown} to {_named(unread)}: these credentials may not read a group that decides"
         yield unknown("security-group.unreadable", GROUPS, what)
     else:
-        yield ok(GROUPS, f"{shown} from {source} reaches {_count(secured)}")
+        some = f"{len(secured) - len(blocked)} of " if blocked else ""
+        yield ok(GROUPS, f"{shown} from {source} reaches {some}{_count(secured)}")
 
 
 # --- the cluster ----------------------------------------------------------------------------

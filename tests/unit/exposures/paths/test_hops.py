@@ -119,6 +119,25 @@ def test_one_thing_is_wrong(change: dict[str, Any], code: str, where: str | None
     assert where in (None, only.where)
 
 
+@pytest.mark.parametrize(
+    ("pairs", "blocked"),
+    [
+        (((ADDRESS,), ()), False),
+        (((), (ADDRESS,)), True),
+        (((ADDRESS,), (ADDRESS,)), False),  # the ingress of OpenShift, whose masters have the pair, too
+        (((), ()), False),  # a load balancer, behind which any of them may be
+    ],
+)
+def test_a_floating_ip_asks_the_nodes_behind_it_for_rules(pairs: tuple[tuple[str, ...], ...], blocked: bool) -> None:
+    placed = PlacedExposure(exposure=replace(SHOP, how="floating-ip", address=None), public_address=PUBLIC)
+    nodes = [node("n1", *pairs[0]), node("n2", *pairs[1], security_groups=["closed"])]
+    closed = {"closed": replace(groups(80)["g"], id="closed")}
+    codes = [each.code for each in found(placed, replace(RIGHT, nodes=nodes, groups=groups(443) | closed))]
+    assert codes == (["security-group.blocks"] if blocked else [])
+    codes = [each.code for each in found(placed, replace(RIGHT, nodes=nodes, groups=groups(80) | closed))]
+    assert codes == ["security-group.blocks"]
+
+
 def test_a_floating_ip_with_other_port_forwardings_is_not_attached_before_they_go() -> None:
     (free,) = found(PLACED, replace(RIGHT, floating_ips=[floating(port_id=None)]))
     (only,) = found(PLACED, replace(RIGHT, floating_ips=[floating(port_id=None, port_forwardings=[OTHER])]))
