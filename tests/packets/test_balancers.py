@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,10 @@ import yaml
 
 from tests.demo import KEY
 from tests.devcloud.data_plane import OUTSIDE, DataPlane
-from tests.devcloud.layout import with_octavia
+from tests.devcloud.layout import REPOSITORY, with_octavia
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
-from tests.devcloud.tenant import Tenant
+from tests.devcloud.tenant import Tenant, connect
 from tests.functional.conftest import Prep
 from tests.functional.test_exposed_clusters import SHIPPED
 from tests.packets.machines import Node, boot, get, until, wait_for_network
@@ -258,3 +258,85 @@ def test_a_quota_of_octavia(devcloud: Devcloud, tenant: Tenant, prep: Prep) -> N
     assert prep.changes() == set()
     prep.destroy()
     prep.spec.unlink()
+
+
+INFRA_ID, VIRTUAL = "example-x7k2p", "10.0.0.200"
+
+
+def workers(connection: Any, plane: DataPlane, folder: Path) -> tuple[Any, list[Node]]:
+    """Make subnet and workers of a node pool, with the tag of HyperShift (platform/openstack/openstack.go)."""
+    neutron = connection.network
+    network = neutron.create_network(name="hosted")
+    subnet = neutron.create_subnet(name="hosted", network_id=network.id, ip_version=4, cidr="10.0.0.0/24")
+    external = neutron.find_network("external", ignore_missing=False)
+    router = neutron.create_router(name="hosted", external_gateway_info={"network_id": external.id})
+    neutron.add_interface_to_router(router, subnet_id=subnet.id)
+    group = neutron.create_security_group(name="hosted")
+    ingress = {"direction": "ingress", "protocol": "tcp", "port_range_min": PORT, "port_range_max": PORT}
+    neutron.create_security_group_rule(security_group_id=group.id, **ingress)
+    ports = [
+        neutron.create_port(name=f"{INFRA_ID}-worker-{number}", network_id=network.id, security_groups=[group.id])
+        for number in range(2)
+    ]
+    for each in (network, subnet, *ports):
+        neutron.set_tags(each, [f"openshiftClusterID={INFRA_ID}"])
+    image = connection.image.create_image("rhcos", data=qcow2(1), disk_format="qcow2", container_format="bare")
+    nodes = boot(connection, plane, ports, image.id)
+    for node in nodes:
+        node.answer(folder, PORT)
+    return subnet, nodes
+
+
+def remove_workers(connection: Any, nodes: list[Node]) -> None:
+    for node in nodes:
+        connection.compute.delete_server(node.id)
+    assert until(lambda: not list(connection.compute.servers()), SECONDS)
+    for node in nodes:
+        connection.network.delete_port(node.port_id)
+
+
+def remove_network(connection: Any, subnet: Any) -> None:
+    """Delete what ``workers`` made beside the workers."""
+    neutron = connection.network
+    router = neutron.find_router("hosted", ignore_missing=False)
+    neutron.remove_interface_from_router(router, subnet_id=subnet.id)
+    neutron.delete_router(router)
+    neutron.delete_network(subnet.network_id)
+    neutron.delete_security_group(neutron.find_security_group("hosted", ignore_missing=False))
+    connection.image.delete_image(connection.image.find_image("rhcos", ignore_missing=False))
+
+
+def test_what_a_hosted_control_plane_needs(devcloud: Devcloud, prep: Prep) -> None:
+    """The spec of docs/openshift.md: its application credential makes workers and a load balancer, which answers."""
+    page = (REPOSITORY / "docs/openshift.md").read_text().partition("## Hosted control planes")[2]
+    spec = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
+    spec["users"][0]["password"] = {"env": "PREP_PASSWORD"}
+    spec["role_assignments"].append({"user": "hosted-user", "role": "load-balancer_member"})
+    prep.write(spec)
+    prep.apply()
+    connection, plane = connect(prep.folder / "hosted/clouds.yaml", "hosted"), DataPlane(devcloud.layout)
+    (ingress,) = connection.network.ips()
+    address = str(ingress.floating_ip_address)
+    subnet, nodes = workers(connection, plane, prep.folder)
+    balancer = balance(connection, INFRA_ID, subnet, nodes)
+    connection.network.update_ip(ingress, port_id=balancer.vip_port_id)
+    assert until(lambda: get(plane, OUTSIDE, f"https://{address}/") in [node.name for node in nodes], SECONDS)
+
+    user = replace(
+        prep, environment=prep.environment | {"OS_CLIENT_CONFIG_FILE": "hosted/clouds.yaml", "OS_CLOUD": "hosted"}
+    )
+    first, other = nodes
+    first.announce(VIRTUAL)
+    assert other.get(f"https://{VIRTUAL}/") == ""
+    user.run("post-ipi", "--yes", "--infra-id", INFRA_ID, "--vip", VIRTUAL)
+    plane.sync()
+    assert until(lambda: other.get(f"https://{VIRTUAL}/") == first.name)
+
+    assert "it balances to" in user.run("cleanup", "--cluster", INFRA_ID, "--yes", code=2).stderr
+    assert get(plane, OUTSIDE, f"https://{address}/")
+    remove_workers(connection, nodes)
+    user.run("cleanup", "--cluster", INFRA_ID, "--yes")
+    assert not list(connection.load_balancer.load_balancers())
+    assert [str(each.floating_ip_address) for each in connection.network.ips()] == [address]  # of the spec
+    assert get(plane, OUTSIDE, f"https://{address}/") == ""
+    remove_network(connection, subnet)
