@@ -20,6 +20,7 @@ from openstack_prep.core.plan import Plan
 from openstack_prep.core.resource import (
     HasImplied,
     PreviewsUpdate,
+    Settles,
     Unguarded,
     Untagged,
     WritesFiles,
@@ -178,6 +179,8 @@ def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
     # the files of a cluster that follows others differ by what this run has done before
     in_files = supports(shown.resource, WritesFiles)
     judged = not shown.follows or (isinstance(shown.resource, Unguarded) and not in_files)
+    if shown.observed is not None and supports(shown.resource, Settles):
+        judged &= shown.resource.is_settled(shown.observed)
     is_new = shown.action is Action.CREATE and isinstance(shown.resource, Unguarded)
     is_of_others = now.observed is not None and not now.observed.ours
     if (shown.action in (Action.UPDATE, Action.ADOPT) and same and judged) or (is_new and is_of_others):

@@ -431,6 +431,9 @@ class ListsEffects(Protocol):
 class Settles(Protocol):
     """A kind whose service may still be working on it, for an earlier run or for somebody else."""
 
+    def is_settled(self, observed: Observed) -> bool:
+        """Whether no operation was in progress, which changes values by itself.  Pure."""
+
     def settle(self, run: Any, observed: Observed) -> bool:
         """Wait for an operation in progress before an update is decided; return whether there was one."""
 

@@ -265,12 +265,14 @@ class Stack(Inputs, LeavesContent):
 
     # --- the verbs ------------------------------------------------------------------------
 
+    def is_settled(self, observed: Observed) -> bool:
+        return not observed.record_as(StackRecord).in_progress
+
     def settle(self, run: CloudRun, observed: Observed) -> bool:
         """Wait until an operation that a killed run or somebody else has started is complete."""
-        record = observed.record_as(StackRecord)
-        if not record.in_progress:
+        if self.is_settled(observed):
             return False
-        self._waiting(run, record.stack, 0).end(self.timeout)
+        self._waiting(run, observed.record_as(StackRecord).stack, 0).end(self.timeout)
         return True
 
     def create(self, run: CloudRun) -> Observed:

@@ -815,6 +815,9 @@ class Busy(Crate):
 
     kind: ClassVar[str] = "busy"
 
+    def is_settled(self, observed: Observed) -> bool:
+        return False
+
     def settle(self, run: CloudRun, observed: Observed) -> bool:
         self._shelf(run).boxes[self.name]["material"] = "full"
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -15,6 +15,8 @@ from openstack_prep.core import permission
 from openstack_prep.core.deletion_loss import DeletionLoss, LossEffect
 from openstack_prep.core.model import Action, Adoptable, Change, Observed, Resource, Step
 from openstack_prep.core.plan import Plan
+from openstack_prep.resources.heat.stacks import HeatStack
+from openstack_prep.resources.orchestration.record import StackRecord
 from openstack_prep.resources.orchestration.stack import Stack
 from tests.unit.box import Box
 from tests.unit.texts import Wording, contains
@@ -150,7 +152,8 @@ def test_what_came_in_counts_also_where_the_run_decides_again() -> None:
     assert taken.decided_later
     assert codes(beyond(taken, replace(taken, changes=(Change("size", 7, 2),)))) == ["plan.changed"]
     stack, change = Stack(name="a", template="t.yaml"), Change("parameters", {"nodes": 1}, {"nodes": 2})
-    shown = update(stack, OURS, change)
+    record = StackRecord(stack=cast(HeatStack, None), status="UPDATE_COMPLETE")
+    shown = update(stack, replace(OURS, record=record), change)
     assert shown.decided_later
     pending = Change("pending", frozenset({"update a"}), frozenset())
     assert beyond(shown, replace(shown, changes=(change, pending))) == []
@@ -158,6 +161,8 @@ def test_what_came_in_counts_also_where_the_run_decides_again() -> None:
     assert codes(beyond(shown, replace(shown, changes=(moved, pending)))) == ["plan.changed"]
     follower = replace(shown, follows=frozenset({BOX.key}))
     assert beyond(follower, replace(follower, changes=(moved, pending))) == []
+    rolling_back = replace(shown, observed=replace(OURS, record=replace(record, status="UPDATE_IN_PROGRESS")))
+    assert beyond(rolling_back, replace(shown, changes=(moved,))) == []
 
 
 def test_elements_of_each_field_count_and_add_to_other_reasons() -> None:
