@@ -13,10 +13,10 @@ from openstack_prep.base import shell
 PACKAGE = "openstack_prep"
 
 
-def install(extra: str) -> str:
+def install(extra: str, package: str = PACKAGE) -> str:
     """Return the command that installs the packages of an extra."""
     try:
-        required = metadata.requires(PACKAGE) or ()
+        required = metadata.requires(package) or ()
     except metadata.PackageNotFoundError:  # run from its source
         return f"pip install '.[{extra}]' in the clone of its repository"
     found = [each.partition(";") for each in required]

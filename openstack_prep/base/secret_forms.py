@@ -80,8 +80,8 @@ def without_url_secrets(text: str) -> str:
     return _LOGIN.sub("//", QUERY.sub("?...", text))
 
 
-_TOKEN = re.compile(r"gAAAA[\w-]{60,}={0,2}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}")
-"""A Fernet token, as Keystone makes them, or a JSON Web Token."""
+_TOKEN = re.compile(r"gAAAA[\w-]{60,}={0,2}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}|(?i:(?<=set-cookie: ))\S+")
+"""A Fernet token, as Keystone makes them, a JSON Web Token, or a cookie of a session, in a log of requests."""
 
 
 _UNPARSED = re.compile("(?<=Failed to parse: ).*")
@@ -95,8 +95,9 @@ def without_logins(text: str) -> str:
 
 
 _unlogged = ContextVar("unlogged", default=False)
-# a filter does not count for loggers below
-for _name in ("urllib3.connection", "urllib3.connectionpool", "keystoneauth.session"):
+# a filter does not count for loggers below: those of a session that splits them
+_SPLIT = (f"keystoneauth.session{part}" for part in ("", ".request", ".response", ".body"))
+for _name in ("urllib3.connection", "urllib3.connectionpool", *_SPLIT):
     logging.getLogger(_name).addFilter(lambda _: not _unlogged.get())
 
 

@@ -345,7 +345,7 @@ def connect(
     except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
         _refuse_login(chosen)
         raise ConfigError(_explain(cloud, str(error), clouds_file)) from error
-    except (AttributeError, LookupError, TypeError, ValueError) as error:  # of the SDK, for an unexpected format
+    except (AttributeError, ImportError, LookupError, TypeError, ValueError) as error:  # of the SDK, for odd settings
         _refuse_login(chosen)
         raise ConfigError(_explain(cloud, "openstacksdk cannot interpret its settings", clouds_file)) from error
 

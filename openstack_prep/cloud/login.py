@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from keystoneauth1.identity import v3
 
 from openstack_prep import tracing
 from openstack_prep.base.errors import CloudError
+from openstack_prep.base.extras import install
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.secret_forms import unlogged
@@ -76,15 +78,17 @@ def find_mistakes(entry: Raw) -> Iterator[EntryMistake]:
     auth, auth_type = entry.get("auth") or {}, str(entry.get("auth_type") or PASSWORD)
     try:
         loader: Any = loading.get_plugin_loader(auth_type)
-    except NoMatchingPlugin:
+    except (NoMatchingPlugin, AttributeError):  # of None, in place of lxml (keystoneauth1 5.18.1, _saml2/v3/base.py)
+        loader = None
+    if loader is None or not loader.available:
         # keystoneauth's own function imports all of them
-        available = entry_points(group=loading.PLUGIN_NAMESPACE).names
-        if auth_type in available:
+        known = entry_points(group=loading.PLUGIN_NAMESPACE)
+        if auth_type in known.names:
             what = f"{auth_type!r} needs a package of Python that is not installed"
-            fix = "install it beside openstack_prep, or write another auth_type"
+            fix = f"{_install(known[auth_type].module)}, or write another auth_type"
         else:
             what = f"{auth_type!r} does not exist"
-            fix = suggest(auth_type, sorted(available), "write such as v3password or v3applicationcredential")
+            fix = suggest(auth_type, sorted(known.names), "write such as v3password or v3applicationcredential")
         yield EntryMistake(("auth_type",), what, fix)
         return
     credential = [name for name in map(str, auth) if name.startswith("application_credential_")]
@@ -93,9 +97,9 @@ def find_mistakes(entry: Raw) -> Iterator[EntryMistake]:
         yield EntryMistake(("auth_type",), f"is missing, although auth has {', '.join(credential)}", fix)
         return
     options, from_vendor = loader.get_options(), "profile" in entry or "cloud" in entry
-    known = {name for option in options for name in (option.dest, *(other.dest for other in option.deprecated))}
+    settings = {name for option in options for name in (option.dest, *(other.dest for other in option.deprecated))}
     for name in map(str, auth):
-        if name.replace("-", "_") in known:
+        if name.replace("-", "_") in settings:
             continue
         if name == "token" and "auth_type" not in entry:
             yield EntryMistake(("auth_type",), "is missing, although auth has a token", "write auth_type: v3token")
@@ -103,7 +107,7 @@ def find_mistakes(entry: Raw) -> Iterator[EntryMistake]:
             fix = "move it out of auth, to the level of auth itself"
             yield EntryMistake(("auth", name), "is not a setting of auth", fix)
         else:
-            fix = suggest(name, sorted(known), "remove it")
+            fix = suggest(name, sorted(settings), "remove it")
             yield EntryMistake(("auth", name), f"is not a setting of auth_type {auth_type}", fix)
     if auth_type == "v3applicationcredential":
         for name in SCOPE:
@@ -113,6 +117,12 @@ def find_mistakes(entry: Raw) -> Iterator[EntryMistake]:
         names = (option.dest, *(other.dest for other in option.deprecated))
         if option.required and not any(auth.get(name) or entry.get(name) for name in names) and not from_vendor:
             yield EntryMistake(("auth", option.dest), "is missing", "write it")
+
+
+def _install(module: str) -> str:
+    """Return how to install what a plugin needs, whose module of keystoneauth names the extra: extras/_saml2."""
+    found = re.match(r"(keystoneauth1)\.extras\._?(\w+)", module)
+    return install(found[2], found[1]) if found else "install it beside openstack_prep"
 
 
 def by_password(auth_url: str, username: str, password: Secret, user_domain: str, project_id: str | None) -> Any:

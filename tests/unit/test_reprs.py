@@ -12,6 +12,7 @@ import pytest
 import openstack_prep as prep
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.model import ReadsSecrets
+from openstack_prep.openshift.install_config.model import Proxy
 from tests.kinds import KINDS
 
 WORD = "corr-ect-horse"
@@ -53,7 +54,20 @@ def test_no_field_of_secrets_or_of_anything_is_shown() -> None:
         prep.User(name="u", password=WORD),  # type: ignore[arg-type]
         prep.Stack(name="s", template="t", parameters={"db": {"password": WORD}}),
         prep.Stack(name="s", template=f"https://me:{WORD}@h/t.yaml", secret_parameters={"db": WORD}),  # type: ignore[dict-item]
+        prep.Stack(name="s", template="t", environments=(f"https://me:{WORD}@h/e.yaml",)),
         prep.Image(name="i", source=f"https://me:{WORD}@h/i.qcow2"),
+        prep.CloudsEntry(cloud="c", user="u", path="p", auth_url=f"https://me:{WORD}@h/v3"),
+        prep.InstallConfig(
+            path="i",
+            release="4.20",
+            cloud="c",
+            pull_secret_file="p",
+            cluster_name="c",
+            base_domain="b",
+            external_network="e",
+            cluster_os_image=f"https://h/i?sig={WORD}",
+        ),
+        Proxy(http=f"http://me:{WORD}@h", https=f"http://me:{WORD}@h"),
     ],
 )
 def test_what_python_gives_is_not_shown(resource: Any) -> None:

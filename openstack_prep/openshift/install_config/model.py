@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Le, Len
@@ -95,9 +95,9 @@ class MachinePool(Machines):
 class Proxy(Strict):
     """Proxies for connections from the cluster to the outside."""
 
-    http: Name | None = None
+    http: Name | None = field(default=None, repr=False)  # the URL may contain a login
     """URL of the proxy for HTTP."""
-    https: Name | None = None
+    https: Name | None = field(default=None, repr=False)
     """URL of the proxy for HTTPS."""
     exceptions: tuple[Name, ...] = ()
     """Domains, addresses and networks that need no proxy."""
@@ -155,7 +155,7 @@ class InstallConfigFields(Strict):
     """Your own subnet for the machines, by ID (4.5 and later) or name (4.15 and later); two for dual stack."""
     load_balancer: Literal["UserManaged", "OpenShiftManagedDefault"] | None = None
     """Load balancer of the API and the ingress routers (4.14 and later; in 4.13 with TechPreviewNoUpgrade)."""
-    cluster_os_image: Name | None = None
+    cluster_os_image: Name | None = field(default=None, repr=False)  # the URL may contain a signature
     """Name of an image in Glance, or the URL of one to upload (4.4 and later)."""
     cluster_os_image_properties: Mapping[str, Text] | None = None
     """Properties of the image that the installer uploads (4.7 and later)."""

@@ -64,7 +64,7 @@ class InCloudsYaml(InProject, Unguarded):
 
     cloud: Name
     """Name of the entry, for --os-cloud or OS_CLOUD."""
-    auth_url: Name | None = None
+    auth_url: Name | None = field(default=None, repr=False)  # the URL may contain a login
     """URL of Keystone; default: as in the connection in use."""
     region: Name | None = None
     """Name of the region; default: as in the connection in use."""
@@ -79,7 +79,7 @@ class InCloudsYaml(InProject, Unguarded):
     """File of the client's certificate for TLS; default: as in the connection in use."""
     client_key: File | None = None
     """File of its key, unless that is in the same file; default: as in the connection in use."""
-    service_settings: Mapping[Name, Text] | None = None
+    service_settings: Mapping[Name, Text] | None = field(default=None, repr=False)
     """Settings of single services, such as `compute_endpoint_override`, `volume_api_version` or `image_interface`;
     default: as in the connection in use."""
 

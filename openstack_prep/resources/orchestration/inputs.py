@@ -114,7 +114,7 @@ class Inputs(ByProjectUser, Adoptable):
     """Outputs that are secrets although neither the template, nor their name or form shows it. `show --reveal OUTPUT`
     prints an output that others show as stars.
     """
-    environments: tuple[File, ...] | None = None
+    environments: tuple[File, ...] | None = field(default=None, repr=False)
     """Environment files; later files override earlier ones."""
     tags: tuple[Name, ...] | None = None
     """Tags to have; other tags are left alone."""

@@ -43,3 +43,9 @@ def test_other_texts_stay(text: str) -> None:
 
 def test_a_password_with_a_slash_is_a_login() -> None:
     assert without_url_secrets(f"proxy http://me:a/{WORD}@h:3128 failed") == "proxy http://h:3128 failed"
+
+
+def test_a_log_of_requests_shows_no_cookie() -> None:
+    text = "RESP: [200] Server: x Set-Cookie: session=horse; Path=/ set-cookie: b=horse; Secure"
+    assert "horse" not in without_logins(text)
+    assert "[200] Server: x" in without_logins(text)

@@ -414,9 +414,10 @@ def test_a_login_shows_no_password_and_no_token(
     assert "admin-password" not in caplog.text
 
 
+@pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize("kind", ["v3oauth2clientcredential", "v3oauth2mtlsclientcredential"])
 def test_the_token_of_another_server_is_not_logged(
-    services: requests_mock.Mocker, caplog: pytest.LogCaptureFixture, kind: str
+    services: requests_mock.Mocker, caplog: pytest.LogCaptureFixture, kind: str, split: bool
 ) -> None:
     """keystoneauth logs the answer of OAuth 2.0, to which it sends a request at the login, or for each request."""
     caplog.set_level(logging.DEBUG)
@@ -426,7 +427,9 @@ def test_the_token_of_another_server_is_not_logged(
     services.get(NETWORKS, **OK)
     secret = {"oauth2_client_secret": "opaque"} if kind == "v3oauth2clientcredential" else {}
     auth = {"auth_url": IDENTITY, "oauth2_endpoint": url, "oauth2_client_id": "me", **secret}
-    connect_entry("o", {"auth_type": kind, "auth": auth}).network.get("/networks")
+    cloud = connect_entry("o", {"auth_type": kind, "auth": auth})
+    cloud.session._split_loggers = split
+    cloud.network.get("/networks")
     assert services.request_history[-1].headers["Authorization"] == f"Bearer {WORD}"
     assert "X-Auth-Token" in caplog.text
     assert WORD not in caplog.text

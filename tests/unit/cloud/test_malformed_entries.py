@@ -43,6 +43,8 @@ def refused(folder: Path, entry: object, monkeypatch: pytest.MonkeyPatch) -> str
         (settings(auth={"auth_url": "http://lab/v3", "token": "hush"}), 2, "auth_type", "write auth_type: v3token"),
         (settings(auth=CREDENTIAL, auth_type=""), 7, "auth_type", "remove it"),
         (settings(auth_type="v3pasword"), 8, "auth_type", "did you mean v3password?"),
+        (settings(auth_type="v3adfspassword"), 8, "auth_type", "pip install 'lxml"),
+        (settings(auth_type="v3kerberos"), 8, "auth_type", "pip install 'requests-kerberos"),
         (settings(auth_type=["password"]), 8, "auth_type", "write one value"),
         (settings(verify="false"), 9, "verify", "write false without quotes"),
         (settings(verify=0), 9, "verify", "write false without quotes"),
