@@ -204,8 +204,10 @@ class ChosenEntry:
     """Each file with what it has for the entry; the file whose settings win comes first."""
 
     def refuse(self, found: Iterable[EntryMistake]) -> None:
-        """Raise ConfigError with all mistakes, each with its file and line, if there are any."""
+        """Raise ConfigError with all mistakes, each with its file and line, if any; SpecError for bare keys."""
         if texts := [f"{self._place(mistake.keys)}: {mistake}" for mistake in found]:
+            for path, _ in self.parts:
+                shared_document(path).refuse_bare_keys(("clouds", self.name))
             raise ConfigError(f"cloud {self.name!r}: {'; '.join(texts)}")
 
     def _place(self, keys: Sequence[str]) -> str:

@@ -398,13 +398,13 @@ class Document:
         """
         return [each for start, each in _repeated(self._root, self.name) if start not in self.repeated_at]
 
-    def refuse_bare_keys(self) -> None:
-        """Raise SpecError for keys in ``{...}`` that have neither a colon nor a value.
+    def refuse_bare_keys(self, within: Sequence[str | int] = ()) -> None:
+        """Raise SpecError for keys in ``{...}`` that have neither a colon nor a value, in that part of the document.
 
         ``{password:word}`` lacks the blank, and ``{password: a,b}`` ends at the comma: such a key may be a secret, so
         it is not shown. This is for files whose programs know no such key: our own, and those of RKE and OpenShift.
         """
-        bare = (key.start_mark for key, value in _pairs_in_braces(self._root) if self._is_bare(key, value))
+        bare = (key.start_mark for key, value in _pairs_in_braces(self._found(within)[1]) if self._is_bare(key, value))
         lines = sorted({mark.line + 1 for mark in bare})
         fix = "write KEY: VALUE, with a blank after the colon, and quote a value that contains a comma"
         if lines:

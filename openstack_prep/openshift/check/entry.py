@@ -12,6 +12,7 @@ from pathlib import Path
 
 from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
+from openstack_prep.base.formats.yaml_places import shared_document
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud import clouds_yaml
@@ -49,6 +50,8 @@ def entry(cloud: str, clouds_file: Path | None = None) -> Iterator[Diagnostic]:
     if found is None:
         yield _missing(cloud, clouds_file)
     else:
+        for part in found.parts:
+            shared_document(part.path).refuse_bare_keys((part.section, part.name))
         yield from _ca_bundle(cloud, found)
         yield from _profile(cloud, found)
         yield from _of_types(found)

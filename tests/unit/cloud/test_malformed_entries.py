@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.cloud.connection import connect
 from tests.unit.texts import Wording
 
@@ -73,6 +73,22 @@ def test_a_malformed_entry(
     said = refused(tmp_path, entry, monkeypatch)
     assert f"clouds.yaml:{line}: {key} " in said
     assert fix in said
+
+
+@pytest.mark.parametrize("bare", ["password:hush", "password: h,hush"])
+@pytest.mark.parametrize("name", ["clouds.yaml", "secure.yaml"])
+def test_a_key_that_may_be_a_password_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, bare: str
+) -> None:
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    monkeypatch.setenv("OS_CLIENT_SECURE_FILE", str(tmp_path / "secure.yaml"))
+    (tmp_path / "clouds.yaml").write_text(
+        "clouds: {lab: {auth: {auth_url: http://lab/v3, username: u, project_name: p}}}"
+    )
+    (tmp_path / name).write_text(f"clouds:\n  lab: {{auth: {{auth_url: http://lab/v3, username: u, {bare}}}}}")
+    with pytest.raises(SpecError, match=f"{name}:2: ") as caught:
+        connect("lab")
+    assert "hush" not in str(caught.value)
 
 
 def test_all_mistakes_of_a_kind_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

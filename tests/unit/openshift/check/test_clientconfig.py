@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.openshift.check.entry import entry
 from openstack_prep.openshift.clientconfig import find_entry, for_client
@@ -189,3 +190,10 @@ def test_an_entry_that_apply_writes_means_the_same_to_each_program(folder: Path,
     found = find_entry("lab")
     assert found is not None
     assert (found.settings["auth"], found.settings["region_name"]) == (auth, text)
+
+
+def test_a_key_that_may_be_a_password_is_not_shown(folder: Path) -> None:
+    with pytest.raises(SpecError, match=r"clouds\.yaml:10: ") as caught:
+        codes(folder, written(rest="    extra: {password:hush}\n"))
+    assert "hush" not in str(caught.value)
+    assert codes(folder, f"{written()}  other: {{password:hush}}\n") == []
