@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
@@ -197,6 +198,11 @@ def text_of(error: BaseException | None) -> str:
     return without_logins(f"{type(error).__name__}: {shown}")
 
 
+def as_request_id(text: str | None) -> str | None:
+    """Return the id of a request; None for a header of another form, in which a program may repeat the request."""
+    return text if text and re.fullmatch(r"[\w.:-]{1,80}", text) else None
+
+
 class CloudError(PrepError):
     """A service answered with an error, or not at all.
 
@@ -215,6 +221,7 @@ class CloudError(PrepError):
         status: int | None = None,
         request_id: str | None = None,
     ) -> None:
+        request_id = as_request_id(request_id)
         super().__init__(message + (f" (request {request_id})" if request_id else ""))
         self.reason = message
         self.retryable = retryable

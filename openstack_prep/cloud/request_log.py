@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from openstack_prep.base.errors import as_request_id
+
 if TYPE_CHECKING:
     import requests
 
@@ -50,5 +52,6 @@ def recorded(method: str, service: str, path: str) -> Iterator[Asked]:
         asked.error = type(error).__name__
         raise
     finally:
+        asked.request_id = as_request_id(asked.request_id)
         asked.seconds = time.monotonic() - begun
         _log.info("%s %s%s", method, service, asked.path, extra={"asked": asked})

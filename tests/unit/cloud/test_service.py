@@ -226,6 +226,11 @@ def test_an_error_tells_the_request_id(services: requests_mock.Mocker, network: 
     with pytest.raises(CloudError, match=r"a bug \(request req-1f2e\)") as caught:
         network.get("/networks")
     assert caught.value.request_id == "req-1f2e"
+    answer["headers"]["X-Openstack-Request-Id"] = "req-%7B%22password%22%3A%20%22hush%22%7D"
+    services.get(NETWORKS, **answer)
+    with pytest.raises(CloudError) as caught:
+        network.get("/networks")
+    assert "hush" not in str(caught.value)
 
 
 def test_a_service_that_cannot_reach_another_one_has_no_fault_of_our_entry(
