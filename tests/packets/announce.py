@@ -1,6 +1,8 @@
-"""Announce an address of this machine, as keepalived and MetalLB's speakers do: ``announce.py ADDRESS``.
+"""Announce an address of this machine: ``announce.py ADDRESS [link-local]``.
 
-By ARP, and with IPv6 by unsolicited neighbour advertisements (RFC 4861, 4.4).
+By ARP, and with IPv6 by unsolicited neighbour advertisements (RFC 4861, 4.4): from the address itself, as keepalived
+does (keepalived/vrrp/vrrp_ndisc.c, 2.2.7), or from the link-local address, as MetalLB's speakers do
+(internal/layer2/ndp.go, 0.15).
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ EVERYBODY = b"\xff" * 6
 ARP, ETHERNET, IPV4, REQUEST = 0x0806, 1, 0x0800, 1
 ADVERTISEMENT, OVERRIDE, LINK_ADDRESS, HOPS = 136, 1 << 29, b"\2\1", 255
 ALL_NODES = "ff02::1"
+LINUX_CHOOSES = "::"
+"""To send to the nodes of a link, Linux takes the link-local address."""
 
 
 def by_arp(address: ipaddress.IPv4Address, mac: bytes) -> None:
@@ -28,9 +32,10 @@ def by_arp(address: ipaddress.IPv4Address, mac: bytes) -> None:
         out.send(frame)
 
 
-def by_advertisement(address: ipaddress.IPv6Address, mac: bytes) -> None:
+def by_advertisement(address: ipaddress.IPv6Address, mac: bytes, sender: str) -> None:
     message = struct.pack("!BBHI", ADVERTISEMENT, 0, 0, OVERRIDE) + address.packed + LINK_ADDRESS + mac
     with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as out:
+        out.bind((sender, 0))
         out.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, HOPS)
         out.sendto(message, (ALL_NODES, 0, 0, socket.if_nametoindex(INTERFACE)))  # Linux writes the checksum
 
@@ -42,7 +47,7 @@ def main() -> None:
         if isinstance(address, ipaddress.IPv4Address):
             by_arp(address, mac)
         else:
-            by_advertisement(address, mac)
+            by_advertisement(address, mac, LINUX_CHOOSES if sys.argv[2:] == ["link-local"] else str(address))
         time.sleep(SECONDS)
 
 

@@ -38,6 +38,11 @@ class Exposed:
         return str(self.floating_ip.floating_ip_address)
 
     @property
+    def router(self) -> Any:
+        (found,) = self.network.routers(project_id=self.project_id)
+        return found
+
+    @property
     def floating_ip(self) -> Any:
         (found,) = self.network.ips(project_id=self.project_id)
         return found
@@ -262,6 +267,24 @@ def ipv6_without_rule(world: Exposed) -> Iterator[None]:
         yield
 
 
+@exposure(
+    "the other node announces the address of IPv6 from that address, as keepalived does", answered=True, of="shop6"
+)
+def ipv6_moves(world: Exposed) -> Iterator[None]:
+    with other_announces_ipv6(world):
+        yield
+
+
+@contextmanager
+def other_announces_ipv6(world: Exposed, *words: str) -> Iterator[None]:
+    first, other = world.nodes
+    first.withdraw(ADDRESS6)
+    other.announce(ADDRESS6, *words)
+    yield
+    other.withdraw(ADDRESS6)
+    first.announce(ADDRESS6)
+
+
 @exposure("the node that announces gone from the group", "security-group.blocks", answered=False)
 def without_group(world: Exposed) -> Iterator[None]:
     port = world.port(world.nodes[0])
@@ -368,6 +391,5 @@ def port_disabled(world: Exposed) -> Iterator[None]:
 
 @exposure("the router disabled", "router.disabled", answered=False)
 def router_disabled(world: Exposed) -> Iterator[None]:
-    (router,) = world.network.routers(project_id=world.project_id)
-    with disabled(world.network.update_router, router.id):
+    with disabled(world.network.update_router, world.router.id):
         yield

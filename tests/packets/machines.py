@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+import shlex
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.devcloud.data_plane import OUTSIDE, DataPlane
+from tests.functional import client
+from tests.functional.conftest import Prep
 from tests.packets.played_cluster import ELECTION_SECONDS, RESPONDER
 from tests.unit.openshift.probe.listener import certificate
 
@@ -34,11 +38,11 @@ class Node:
         words = (sys.executable, str(RESPONDER), self.name, str(folder / "server.pem"), *map(str, ports))
         self.plane.start(self.id, *words, log=folder / f"responder-{self.name}.log")
 
-    def announce(self, address: str) -> None:
-        """Take an address besides its own, and announce it."""
+    def announce(self, address: str, *words: str) -> None:
+        """Take an address besides its own, and announce it; ``words`` are those of announce.py."""
         more = ["nodad"] if ":" in address else []
         self.plane.run(self.id, "ip", "addr", "replace", str(ipaddress.ip_network(address)), "dev", "eth0", *more)
-        self.plane.run(self.id, sys.executable, str(ANNOUNCE), address)
+        self.plane.run(self.id, sys.executable, str(ANNOUNCE), address, *words)
 
     def withdraw(self, address: str) -> None:
         self.plane.run(self.id, "ip", "addr", "del", str(ipaddress.ip_network(address)), "dev", "eth0")
@@ -94,3 +98,15 @@ def until(met: Any, seconds: float = 15) -> bool:
             return False
         time.sleep(0.1)
     return True
+
+
+def carry_out(prep: Prep, fixes: Iterable[str]) -> None:
+    """Run the commands of fixes, each once, as a shell would; ``apply`` and ``post-ipi``, which ask, get yes."""
+    for fix in dict.fromkeys(fixes):
+        for command in fix.partition("  # ")[0].split(" && "):
+            first, *words = shlex.split(command)
+            if first == "openstack":
+                client.openstack(words, prep.environment, prep.folder)
+            else:
+                assert first == "openstack-prep"
+                prep.run(*words, *(["--yes"] if words[0] in ("apply", "post-ipi") and "--yes" not in words else []))

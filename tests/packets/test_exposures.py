@@ -16,7 +16,17 @@ from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.functional.conftest import Prep
 from tests.functional.test_exposed_clusters import SHIPPED
-from tests.packets.exposed import ADDRESS, ADDRESS6, EXPOSURES, HOST, PORTS, SUBNET6, Exposed, Exposure
+from tests.packets.exposed import (
+    ADDRESS,
+    ADDRESS6,
+    EXPOSURES,
+    HOST,
+    PORTS,
+    SUBNET6,
+    Exposed,
+    Exposure,
+    other_announces_ipv6,
+)
 from tests.packets.machines import boot, from_outside, until
 
 NODES = {"metallb": ("node1", "node2"), "external-ip": ("k8s9", "k8s6")}
@@ -101,10 +111,8 @@ def routed(devcloud: Devcloud) -> Iterator[None]:
 
 def way_to_ipv6(world: Exposed) -> None:
     """Tell the client outside of the router, and the nodes of theirs: no provider and no RA does so here."""
-    (router,) = world.network.routers(project_id=world.project_id)
-    at = [
-        each["ip_address"] for each in router.external_gateway_info["external_fixed_ips"] if ":" in each["ip_address"]
-    ]
+    fixed_ips = world.router.external_gateway_info["external_fixed_ips"]
+    at = [each["ip_address"] for each in fixed_ips if ":" in each["ip_address"]]
     world.plane.run(OUTSIDE, "ip", "-6", "route", "replace", SUBNET6, "via", *at)
     for node in world.nodes:
         world.plane.run(node.id, "ip", "-6", "route", "replace", "default", "via", GATEWAY6)
@@ -132,6 +140,20 @@ def test_hops_and_packets(metallb: Exposed, exposure: Exposure) -> None:
     metallb.renew()
     assert until(lambda: metallb.answers(exposure.of))
     assert (" ".join(sorted(shown[exposure.of])), reached) == (exposure.codes, True)
+
+
+def test_an_announcement_that_ovn_ignores(metallb: Exposed) -> None:
+    """That of MetalLB: OVN's router keeps the former node's MAC address.
+
+    It looks up the address that sends in place of the one that is announced (northd/northd.c, 23.03.1 and 23.03.2;
+    mended by its commit e3b798bec in 23.03.3, 23.06.3, 23.09.2 and 24.03.0).
+    """
+    with other_announces_ipv6(metallb, "link-local"):
+        assert metallb.shown()["shop6"] == []
+        assert not until(lambda: metallb.answers("shop6"), 3)
+        metallb.nodes[1].announce(ADDRESS6)
+        assert until(lambda: metallb.answers("shop6"))
+    assert until(lambda: metallb.answers("shop6"))
 
 
 def test_a_service_for_the_nodes_alone(metallb: Exposed) -> None:
