@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,7 @@ from tests import standin
 from tests.devcloud.data_plane import OUTSIDE, DataPlane
 from tests.devcloud.pytest_devcloud import Devcloud, devcloud, module_tenant, pytest_runtest_teardown, tenant
 from tests.devcloud.tenant import Tenant
-from tests.functional import client, warm
+from tests.functional import warm
 from tests.functional.conftest import COMMAND, Prep, prep
 from tests.packets.played_cluster import CHECKED, HOSTS, OAUTH, PlayedCluster
 
@@ -53,16 +52,6 @@ class World:
         addresses = {name: address for address, *names in lines for name in names}
         name = self.played.request(OUTSIDE, HOSTS[service], addresses[HOSTS[service]], port or CHECKED[service])
         return name in [each.name for each in self.played.of(service)]
-
-    def carry_out(self, fix: str) -> None:
-        """Run the commands of a fix as a shell would."""
-        for command in fix.partition("  # ")[0].split(" && "):
-            first, *words = shlex.split(command)
-            if first == "openstack":
-                client.openstack(words, self.prep.environment, self.prep.folder)
-            else:
-                assert first == "openstack-prep"
-                self.prep.run(*words, *(["--yes"] if "--yes" not in words else []))
 
     def probe(self) -> dict[str, list[dict[str, Any]]]:
         """Return the links of ``verify --probe`` as somebody outside gets them, who reaches the cloud's services."""

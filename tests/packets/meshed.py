@@ -118,7 +118,11 @@ def without_rules(world: Mesh, cluster: str, **fields: Any) -> Iterator[None]:
     assert removed
     for each in removed:
         world.network.delete_security_group_rule(each["id"])
+    left = {each["id"] for each in world.group(cluster).security_group_rules}
     yield
+    for each in world.group(cluster).security_group_rules:
+        if each["id"] not in left:  # a fix has added it
+            world.network.delete_security_group_rule(each["id"])
     for each in removed:
         kept = ("direction", "protocol", "port_range_min", "port_range_max", "remote_ip_prefix")
         body = {name: each[name] for name in kept} | {"description": each["description"] or ""}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.packets.conftest import INFRA_ID, World
+from tests.packets.machines import carry_out
 from tests.packets.played_cluster import CHECKED, HOSTS, RESPONDER_NAME
 from tests.packets.situations import SITUATIONS, Situation
 
@@ -59,9 +60,7 @@ MENDED = {
 
 def mended(world: World, links: Mapping[str, Sequence[Mapping[str, Any]]]) -> frozenset[str]:
     """Carry out each command that ``verify`` prints as it stands; return the services that are still silent."""
-    fixes = [link["fix"] for found in links.values() for link in found if link["status"] == "error"]
-    for fix in dict.fromkeys(fixes):
-        world.carry_out(fix)
+    carry_out(world.prep, (link["fix"] for found in links.values() for link in found if link["status"] == "error"))
     world.played.settle()
     return silent(world, frozenset())
 
