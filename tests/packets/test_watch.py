@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.functional.conftest import Prep
+from tests.functional.test_exposed_clusters import SHIPPED
 from tests.packets.conftest import INFRA_ID, World
-from tests.packets.machines import until
+from tests.packets.machines import from_outside, until
 from tests.packets.played_cluster import CHECKED, HOSTS, RESPONDER_NAME, Machine
 from tests.packets.situations import pairs_of
 
@@ -110,7 +112,8 @@ def ssh_into(world: World, machine: Machine, folder: Path) -> None:
     """Write an ``ssh`` that knows two hosts: ``node``, a machine, and ``nowhere``, where nobody can log in.
 
     OpenSSH's own client and server talk without a network between them. The server is not root, because a user
-    namespace with one user has no setgroups(2).
+    namespace with one user has no setgroups(2). Its own files name that user: what a machine's say differs, and where
+    only root reads the shadow file, nss-systemd says that ``nobody`` is locked.
     """
     plane = world.played.plane
     for name in ("host", "user"):
@@ -120,7 +123,11 @@ def ssh_into(world: World, machine: Machine, folder: Path) -> None:
     (folder / "sshd_config").write_text("\n".join([*settings, "PidFile none", ""]))
     programs = plane.layout.programs
     sshd = (str(programs / "usr/sbin/sshd"), "-i", "-f", str(folder / "sshd_config"))
-    enter = plane.words(machine.id, "unshare", "--user", f"--map-user={NOBODY}", *sshd)
+    (folder / "passwd").write_text(f"root:x:0:0::/:/bin/sh\nnobody:x:{NOBODY}:{NOBODY}::/:/bin/sh\n")
+    (folder / "shadow").write_text("nobody:*:::::::\n")
+    mounts = [f"mount --bind {folder}/{name} /etc/{name}" for name in ("passwd", "shadow")]
+    server = f"exec {shlex.join(('unshare', '--user', f'--map-user={NOBODY}', *sshd))}"
+    enter = plane.words(machine.id, "unshare", "--mount", "sh", "-c", " && ".join([*mounts, server]))
     lines = ["Host node", f"ProxyCommand {shlex.join(enter)}", "Host nowhere", "ProxyCommand false"]
     lines += ["Host *", "User nobody", f"IdentityFile {folder}/user"]
     lines += ["StrictHostKeyChecking no", "UserKnownHostsFile /dev/null", ""]
@@ -197,3 +204,75 @@ def asked_by(world: World, machine: Machine) -> dict[str, bool]:
         service: bool(world.played.request(machine.id, host, world.played.floating[service], CHECKED[service]))
         for service, host in HOSTS.items()
     }
+
+
+def rules_of_https(world: World) -> list[Any]:
+    rules = world.group("worker").security_group_rules
+    return [each for each in rules if each["port_range_min"] == CHECKED["ingress"]]
+
+
+def test_exposures_of_openshift(reached: World, tmp_path: Path) -> None:
+    """The shipped ones, at the floating IPs that the cluster has; what a hop prints lets requests pass again."""
+    spec = yaml.safe_load((SHIPPED / "exposures-openshift.yaml").read_text())
+    for section in ("project", "users", "role_assignments"):
+        del spec[section]
+    for each in spec["floating_ips"]:
+        each["address"] = reached.played.floating[each["name"]]
+    (apps,) = (each for each in spec["exposures"] if each["name"] == "apps")
+    apps["names"] = ["console.apps.ocp.example.com"]  # no hosts file has a wildcard
+    spec["exposed_clusters"][0]["nodes"] = {"infra_id": INFRA_ID}
+    here = Prep(tmp_path, reached.prep.environment)
+    here.write(spec)
+    here.apply()
+    hosts = here.folder / "ocp-access/hosts"
+    lines = [line.split() for line in hosts.read_text().splitlines() if not line.startswith("#")]
+    addresses = {name: address for address, *names in lines for name in names}
+
+    def answered() -> set[str]:
+        asked = {"api.ocp.example.com": CHECKED["api"], "console.apps.ocp.example.com": CHECKED["ingress"]}
+        plane = reached.played.plane
+        return {name for name, port in asked.items() if from_outside(plane, name, addresses[name], port)}
+
+    def broken(code: int) -> dict[str, str]:
+        words = ("exposures", "show", here.spec.name, "--hosts", str(hosts), "--format", "json")
+        hops = [hop for each in json.loads(here.run(*words, code=code).stdout)["exposures"] for hop in each["hops"]]
+        return {hop["code"]: hop["fix"] for hop in hops if hop["status"] != "ok"}
+
+    assert broken(0) == {}
+    assert answered() == set(addresses)
+    for rule in rules_of_https(reached):
+        reached.network.delete_security_group_rule(rule["id"])
+    assert broken(1).keys() == {"security-group.blocks"}
+    assert until(lambda: answered() == {"api.ocp.example.com"})
+    spec["exposed_clusters"][0]["open_in"] = reached.group("worker").name  # as the fix says
+    here.write(spec)
+    here.apply()
+    assert broken(0) == {}
+    assert until(lambda: answered() == set(addresses))
+    here.destroy()
+    assert until(lambda: answered() == {"api.ocp.example.com"})
+    https = {"direction": "ingress", "protocol": "tcp", "port_range_min": 443, "port_range_max": 443}
+    reached.network.create_security_group_rule(security_group_id=reached.group("worker").id, **https)
+    assert until(lambda: answered() == set(addresses))
+
+
+def test_a_cluster_that_is_cleaned_up(reached: World) -> None:
+    """The last test of the module: nothing is taken while a machine of somebody else needs the network."""
+    network = reached.network.find_network(reached.played.cluster.recipe.network, ignore_missing=False)
+    server = next(iter(reached.compute.servers()))
+    flavor = next(iter(reached.compute.flavors()))
+    image = {"image_id": server.image.id, "flavor_id": flavor.id}
+    bastion = reached.compute.create_server(name="bastion", networks=[{"uuid": network.id}], **image)
+    reached.compute.wait_for_server(bastion, interval=0.2, wait=120)
+    words = ("cleanup", "--infra-id", INFRA_ID, "--yes")
+    assert "server bastion" in reached.prep.run(*words, code=2).stderr
+    assert reached.answers("api")
+    assert reached.answers("ingress")
+    reached.compute.delete_server(bastion)
+    reached.compute.wait_for_delete(bastion, interval=0.2, wait=60)
+    reached.prep.run(*words)
+    reached.played.settle()
+    assert not reached.answers("api")
+    assert not reached.answers("ingress")
+    assert list(reached.compute.servers()) == list(reached.network.routers()) == []
+    assert {each.port_id for each in reached.network.ips()} == {None}
