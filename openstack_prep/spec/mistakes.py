@@ -14,6 +14,9 @@ from openstack_prep.spec.schema import known_keys
 from openstack_prep.spec.substitution import Reference
 from openstack_prep.spec.variables import has_type
 
+BY_HEAT = ("servers", "instances", "volumes", "load_balancers", "loadbalancers")
+"""Sections that a spec does not have, and what Heat creates, as others name it."""
+
 
 class Placed(Protocol):
     """Knows the place of each part of a spec."""
@@ -80,7 +83,9 @@ def mistake(
     where = f"{document.place(loc)}: {dotted(loc)}" if loc else document.place(loc)
     if error["type"] == "unexpected_keyword_argument":
         keys = sorted(known((*within, *loc[:-1])))
-        fix = suggest(str(loc[-1]), keys, f"choose one of {', '.join(keys)}")
+        by_heat = "stacks" in keys and loc[-1] in BY_HEAT
+        other = suggest(str(loc[-1]), keys, f"choose one of {', '.join(keys)}")
+        fix = "create them by Heat, in a template of stacks" if by_heat else other
         return Mistake(where, "unknown key", fix, code=Code.SPEC_UNKNOWN_KEY)
     if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return Mistake(where, "is missing", "add it", code=Code.SPEC_MISSING_KEY)

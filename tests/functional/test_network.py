@@ -218,6 +218,19 @@ def test_an_interface_of_an_earlier_spec_goes_with_the_router(lab: Lab) -> None:
     assert "router/out" in lab.destroy()
 
 
+def test_an_interface_keeps_its_subnet_until_it_is_removed_as_printed(lab: Lab, devcloud: Devcloud) -> None:
+    lab.apply(*ALL)
+    shorter = replace(ROUTER, interfaces=("nodes",))
+    for name in ("storage", "six"):
+        lab.declared.pop(next(key for key in lab.declared if key.name == name))
+    (refusal,) = api.plan(lab.cloud, lab.spec(NETWORK, NODES, shorter), prune=True).refusals
+    assert (refusal.code, refusal.where) == (Code.STILL_USED, "subnet/storage")
+    environment = {"OS_CLIENT_CONFIG_FILE": str(devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
+    client.carry_out(refusal.fix.removeprefix("first run: "), environment)
+    done = lab.apply(NETWORK, NODES, shorter, prune=True)
+    assert done == {"subnet/storage": "delete", "subnet/six": "delete"}
+
+
 PROVIDER = Network(
     name="provider",
     provider_network_type="flat",

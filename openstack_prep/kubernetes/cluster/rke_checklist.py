@@ -157,4 +157,5 @@ def _validate(clusters: Sequence[RkeFields], spec: str) -> ChecklistStep:
         commands.append(f"{kubectl} exec daemonset/cilium -- cilium-dbg node list")
     commands.append(f"openstack-prep plan {spec}")
     listed = "cilium-dbg lists the nodes of all clusters, as CLUSTER/NODE; " if len(_members(clusters)) > 1 else ""
-    return ChecklistStep("Validate", tuple(commands), f"all nodes are Ready; {listed}plan reports nothing to do")
+    normal = f"all nodes are Ready; {listed}plan lists nothing but what is unchanged"
+    return ChecklistStep("Validate", tuple(commands), normal)

@@ -26,7 +26,7 @@ from openstack_prep.resources.identity.project import Project, project_name
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NetworkRecord
 from openstack_prep.resources.network.neutron import NetworkResource, added, changed, is_new_value, unchanged
-from openstack_prep.resources.network.uses import Use, blockers_of_network, clear, of_network
+from openstack_prep.resources.network.uses import Use, blockers_of_network, clear, of_network, port_text, removal
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -245,8 +245,9 @@ class Network(NetworkResource[NetworkRecord], Coherent):
                 yield self.mistake(what, "choose another one, or delete that network", Code.SPEC_CONTRADICTION)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        for user in blockers_of_network(run, observed.id, going):
-            yield self.mistake(f"{user} is still on the network", "delete that port or server first", Code.STILL_USED)
+        for port in blockers_of_network(run, observed.id, going):
+            fix = removal(port, "delete that port or server first")
+            yield self.mistake(f"{port_text(port)} is still on the network", fix, Code.STILL_USED)
 
     def use(self, run: CloudRun, record: NetworkRecord) -> Use:
         return of_network(run, record)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, ClassVar
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound, NotUnique
 from openstack_prep.base.fields import Address, Name
@@ -291,6 +292,12 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
                 what = f"port {port.name} {port.id} has {subnet.gateway}, the gateway of subnet/{subnet.name}"
                 yield what, "give that port another address, or delete it"
 
+    def _removal(self, joined: JoinedSubnet) -> str:
+        """Return the command that removes an interface which the spec does not declare, as one more way."""
+        if joined.name in (self.interfaces or ()):
+            return ""
+        return f", or first run: {shell.join(['openstack', 'router', 'remove', 'subnet', self.name, joined.id])}"
+
     def _refused_overlaps(
         self, new: Sequence[JoinedSubnet], others: Sequence[JoinedSubnet], external: Sequence[queries.Block]
     ) -> Iterator[tuple[str, str]]:
@@ -301,7 +308,7 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
                 if is_earlier or (one.is_declared and other.is_declared) or not one.overlaps(other.cidr):
                     continue
                 what = f"{one.cidr} of subnet/{one.name} overlaps {other.cidr} of subnet/{other.name}"
-                yield what, "use two routers, or another subnet"
+                yield what, "use two routers, or another subnet" + self._removal(other)
             for block in external:
                 if one.overlaps(block.cidr):
                     what = f"{one.cidr} of subnet/{one.name} overlaps {block.cidr} of the external network"

@@ -24,7 +24,7 @@ from openstack_prep.resources.lists.neutron_records import INTERFACES, NetworkRe
 from openstack_prep.resources.lists.neutron_records import Route as Route
 from openstack_prep.resources.network.network import LEAST_MTU, Network, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource, is_new_value
-from openstack_prep.resources.network.uses import Use, blockers_of_subnet, clear, of_subnet
+from openstack_prep.resources.network.uses import Use, blockers_of_subnet, clear, of_subnet, port_text, removal
 
 
 def pool(value: object) -> object:
@@ -276,9 +276,9 @@ class Subnet(NetworkResource[SubnetRecord]):
         subnet = observed.record_as(SubnetRecord)
         if subnet.network_id in going:
             return  # the check of the network reports it
-        for user in blockers_of_subnet(run, subnet, going):
-            fix = "first delete that port, or remove its address"
-            yield self.mistake(f"{user} has an address of the subnet", fix, Code.STILL_USED)
+        for port in blockers_of_subnet(run, subnet, going):
+            fix = removal(port, "first delete that port, or remove its address")
+            yield self.mistake(f"{port_text(port)} has an address of the subnet", fix, Code.STILL_USED)
 
     def _refused(self, whole: Net) -> Iterator[tuple[str, str]]:
         """Yield what Neutron refuses in a subnet alone, and the fix.

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import NotAllowed, NotFound, ResourceFailed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -100,7 +101,7 @@ def of_subnet(run: CloudRun, subnet: SubnetRecord) -> Use:
 def of_group(run: CloudRun, group: GroupRecord) -> Use:
     """Return the use of a security group: its ports, and the rules of this spec."""
     rules = [rule for rule in group.security_group_rules if run.ownership.owns(rule.description)]
-    return Use(tuple(map(_shown, _in_group(run, group))), rules=tuple(rules))
+    return Use(tuple(map(port_text, _in_group(run, group))), rules=tuple(rules))
 
 
 def of_router(run: CloudRun, router: RouterRecord, own_subnets: Iterable[str]) -> Use:
@@ -110,7 +111,7 @@ def of_router(run: CloudRun, router: RouterRecord, own_subnets: Iterable[str]) -
     own = [port for port in interfaces if port.subnet_ids <= known]
     behind = (floating_ip for floating_ip in queries.floating_ips_behind(run, router.id) if floating_ip.port_id)
     addresses = (f"floating IP {floating_ip.address}" for floating_ip in behind)
-    return Use((*addresses, *(_shown(port) for port in interfaces if port not in own)), tuple(own))
+    return Use((*addresses, *(port_text(port) for port in interfaces if port not in own)), tuple(own))
 
 
 def of_floating_ip(record: FloatingIPRecord) -> Use:
@@ -139,14 +140,21 @@ def of_image(run: CloudRun, image_id: str) -> Use:
     return Use(tuple(f"server {raw['name']} {raw['id']}" for raw in found))
 
 
-def blockers_of_network(run: CloudRun, network_id: str, going: frozenset[str]) -> Iterator[str]:
+def blockers_of_network(run: CloudRun, network_id: str, going: frozenset[str]) -> Iterator[PortRecord]:
     """Yield the ports on a network that remain after ``going`` is deleted: Neutron would refuse the deletion."""
     return _staying(queries.ports_on(run, network_id), going)
 
 
-def blockers_of_subnet(run: CloudRun, subnet: SubnetRecord, going: frozenset[str]) -> Iterator[str]:
+def blockers_of_subnet(run: CloudRun, subnet: SubnetRecord, going: frozenset[str]) -> Iterator[PortRecord]:
     """Yield the ports with an address of a subnet that remain after ``going`` is deleted."""
     return _staying(_in_subnet(run, subnet), going)
+
+
+def removal(port: PortRecord, otherwise: str) -> str:
+    """Return how a port is removed: an interface of a router by its router alone, another one as ``otherwise`` says."""
+    if port.device_owner not in INTERFACES:
+        return otherwise
+    return f"first run: {shell.join(['openstack', 'router', 'remove', 'port', port.device_id, port.id])}"
 
 
 def blockers_of_group(run: CloudRun, group: GroupRecord, going: frozenset[str]) -> Iterator[str]:
@@ -155,7 +163,7 @@ def blockers_of_group(run: CloudRun, group: GroupRecord, going: frozenset[str]) 
     Neutron 29.0.0, db/securitygroups_db.py, delete_security_group, counts the ports of all projects.
     """
     ports = queries.ports_in_groups(run, group.project_id)
-    return _staying((port for port in ports if group.id in port.security_groups), going)
+    return map(port_text, _staying((port for port in ports if group.id in port.security_groups), going))
 
 
 def blockers_of_router(run: CloudRun, router_id: str, going: frozenset[str]) -> Iterator[str]:
@@ -220,10 +228,10 @@ def remove_interface(cloud: Cloud, router_id: str, interface: Raw) -> None:
         cloud.network.put(f"/routers/{router_id}/remove_router_interface", interface, once=True)
 
 
-def _staying(ports: Iterable[PortRecord], going: frozenset[str]) -> Iterator[str]:
+def _staying(ports: Iterable[PortRecord], going: frozenset[str]) -> Iterator[PortRecord]:
     for port in ports:
         if port.device_owner not in AUTOMATIC and not {port.id, bare_device(port.device_id)} & going:
-            yield _shown(port)
+            yield port
 
 
 def _in_subnet(run: CloudRun, subnet: SubnetRecord) -> list[PortRecord]:
@@ -257,7 +265,7 @@ def _in_group(run: CloudRun, group: GroupRecord) -> list[PortRecord]:
 def _of_ports(run: CloudRun, within: NeutronRecord, ports: Sequence[PortRecord]) -> Use:
     left = [port for port in ports if port.device_owner not in AUTOMATIC]
     own = [port for port in left if _is_ours(run, within, port)]
-    return Use(tuple(_shown(port) for port in left if port not in own), tuple(own))
+    return Use(tuple(port_text(port) for port in left if port not in own), tuple(own))
 
 
 def _is_ours(run: CloudRun, within: NeutronRecord, port: PortRecord) -> bool:
@@ -269,7 +277,8 @@ def _is_ours(run: CloudRun, within: NeutronRecord, port: PortRecord) -> bool:
     return run.ownership.owns(port.description) and not use_of(port)
 
 
-def _shown(port: PortRecord) -> str:
+def port_text(port: PortRecord) -> str:
+    """Return a port with what it belongs to, as messages name it."""
     owner = f" ({port.device_owner} {port.device_id})" if port.device_id else ""
     return f"{shown(port)}{owner}"
 
