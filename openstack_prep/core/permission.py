@@ -61,12 +61,15 @@ def lost_secret(key: Key, name: str, secret: Secret) -> Loss:
 def refuse_losses(steps: Iterable[Step], allowed: Set[str]) -> list[Mistake]:
     """Return what deletions and updates take from others, as refusals: one per step, effect and kind."""
     found: list[Mistake] = []
+    steps = tuple(steps)
+    seen = ((step.observed, step) for step in steps if isinstance(step.resource, Adoptable))
+    declared = {observed.id: step.key for observed, step in seen if observed is not None and not observed.ours}
     for step in steps:
         groups: dict[tuple[LossEffect, str, Code, str], list[DeletionLoss]] = defaultdict(list)
         for loss in step.deletion_losses:
             if not loss.is_allowed(allowed):
                 groups[loss.effect, loss.kind, loss.code, loss.fix].append(loss)
-        found += [_loss(step, losses) for losses in groups.values()]
+        found += [_loss(step, losses, declared) for losses in groups.values()]
     return found
 
 
@@ -84,8 +87,8 @@ def _nearest(given: str, known: Mapping[str, str]) -> str:
     return ask(near or similar(given, known), "the refusal says what to allow")
 
 
-def _loss(step: Step, losses: Sequence[DeletionLoss]) -> Mistake:
-    """Return the refusal of losses of one kind."""
+def _loss(step: Step, losses: Sequence[DeletionLoss], declared: Mapping[str, Key]) -> Mistake:
+    """Return the refusal of losses of one kind; ``declared`` are, by id, those that the spec declares and has not."""
     first = losses[0]
     cause = "the update" if step.action in (Action.UPDATE, Action.ADOPT) else "its deletion"
     options = " ".join(shell.join([OPTION, loss.address]) for loss in losses)
@@ -95,6 +98,8 @@ def _loss(step: Step, losses: Sequence[DeletionLoss]) -> Mistake:
     else:
         what = f"{cause} would {first.effect.verb} {', '.join(map(str, losses))}, which this spec does not manage"
         fix = first.fix or f"remove {'it' if len(losses) == 1 else 'them'} first"
+        if own := [str(declared[loss.id]) for loss in losses if loss.id in declared]:
+            fix += f", or set adopt: permanently on {' and '.join(own)}, and apply"
     fix = f"{fix}, or allow this: {options}"
     lost = tuple(loss.address for loss in losses)
     return Loss(str(step.key), what, fix, (step.key,), code=first.code, lost=lost)

@@ -209,8 +209,8 @@ def _new_cluster(
         f"{FILE} is the spec of the new cluster, the example rke2 with this configuration for RKE2 {target.version}. "
         "Change in it the source of the image, the file of your public key, the external network, api_allowed_cidrs, "
         "the names that the old cluster has as well, and the address pool, which must not overlap with the old one. "
-        "Then check it: openstack-prep validate new.yaml. If pods of both clusters talk to each other, their networks "
-        "must not overlap."
+        "Then go to its folder, and check it: openstack-prep validate new.yaml. If pods of both clusters talk to each "
+        "other, their networks must not overlap."
     )
     if any(secrets_in(files[FILE])):
         yield f"{FILE} has secrets of the old cluster in plain text: keep its mode 0600, and commit it nowhere."

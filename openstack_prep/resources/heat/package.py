@@ -242,7 +242,8 @@ def _read_package(template: str, environments: Sequence[str], digests: dict[str,
         _refuse_files_of_this_machine(documents, files)
         _refuse_misread(texts, parsed, [url for url, _ in documents[1:]])
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError, DownloadError, exc.BaseException) as error:
-        what = f"{reading}: {shown(where)} cannot be read: {_reason(error, texts)}"
+        reason = _reason(error, texts).removesuffix(f": {local_path(where)}")
+        what = f"{reading}: {shown(where)} cannot be read: {reason}"
         raise ConfigError(f"{what}; correct the file, or choose another one") from None  # it may repeat the URL
     found = _as_seen_from(utils.base_url_for_url(url) + "/", Package(parsed, files, environment))
     if secret := next(filter(has_url_secrets, found.files), None):
@@ -263,6 +264,8 @@ def _reason(error: BaseException, texts: dict[str, str]) -> str:
             if isinstance(arg, yaml.YAMLError):
                 return f"{shown(next(reversed(texts)))}: {explain_yaml(arg)}"
         cause = cause.__context__
+    if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
+        return f"{error.strerror}: {error.filename}"
     return without_values(without_url_secrets(" ".join(str(getattr(error, "reason", None) or error).split())))
 
 
