@@ -42,6 +42,8 @@ ELSEWHERE = {
     ("role_assignment", "credential"),  # as below: Keystone deletes it with the project
     ("router", "conntrack_helper"),
     ("router", "port"),  # only if the router goes alone
+    ("security_group", "log"),  # this Neutron has no driver that logs packets
+    ("port", "log"),
     ("project", "backup"),
     ("project", "volume_group"),  # needs a type of groups
     ("project", "zone"),
