@@ -439,6 +439,9 @@ def ports_down(world: World, ports: Sequence[Any]) -> Iterator[None]:
     yield
     for port in ports:
         world.network.update_port(port.id, admin_state_up=True)
+    for port in ports:  # OVN tells Neutron later; until then the next verdict is right to call them down
+        if port.status == "ACTIVE":
+            world.network.wait_for_status(world.network.get_port(port.id), "ACTIVE", interval=0.2, wait=30)
 
 
 @situation("the workers' ports disabled", ingress="port.down", silent="ingress")
