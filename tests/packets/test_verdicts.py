@@ -66,7 +66,7 @@ def mended(world: World, links: Mapping[str, Sequence[Mapping[str, Any]]]) -> fr
     """Carry out each command that ``verify`` prints as it stands; return the services that are still silent."""
     carry_out(world.prep, (link["fix"] for found in links.values() for link in found if link["status"] == "error"))
     world.played.settle()
-    return silent(world, frozenset())
+    return silent(world, frozenset(), seconds=RESTORED_SECONDS)
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=str)
