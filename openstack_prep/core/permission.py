@@ -63,7 +63,9 @@ def refuse_losses(steps: Iterable[Step], allowed: Set[str]) -> list[Mistake]:
     found: list[Mistake] = []
     steps = tuple(steps)
     seen = ((step.observed, step) for step in steps if isinstance(step.resource, Adoptable))
-    declared = {observed.id: step.key for observed, step in seen if observed is not None and not observed.ours}
+    declared = {  # what another spec manages is never taken over
+        observed.id: step.key for observed, step in seen if observed and not observed.ours and not observed.managed_by
+    }
     for step in steps:
         groups: dict[tuple[LossEffect, str, Code, str], list[DeletionLoss]] = defaultdict(list)
         for loss in step.deletion_losses:
@@ -88,7 +90,7 @@ def _nearest(given: str, known: Mapping[str, str]) -> str:
 
 
 def _loss(step: Step, losses: Sequence[DeletionLoss], declared: Mapping[str, Key]) -> Mistake:
-    """Return the refusal of losses of one kind; ``declared`` are, by id, those that the spec declares and has not."""
+    """Return the refusal of losses of one kind; ``declared`` are, by id, those that it may take over."""
     first = losses[0]
     cause = "the update" if step.action in (Action.UPDATE, Action.ADOPT) else "its deletion"
     options = " ".join(shell.join([OPTION, loss.address]) for loss in losses)

@@ -231,6 +231,19 @@ def test_an_interface_keeps_its_subnet_until_it_is_removed_as_printed(lab: Lab, 
     assert done == {"subnet/storage": "delete", "subnet/six": "delete"}
 
 
+def test_a_network_that_lost_its_tag_goes_with_its_project_after_the_printed_advice(own_lab: Lab) -> None:
+    lab, plain = own_lab, Network(name="net")
+    lab.apply(plain)
+    neutron = lab.admin.network
+    network = neutron.find_network("net", project_id=lab.project_id)
+    neutron.update_network(network, description="hello")
+    (refusal,) = api.plan_destroy(lab.cloud, lab.spec(plain)).refusals
+    assert refusal.code == Code.STILL_USED
+    assert "adopt: permanently on network/net" in refusal.fix
+    lab.apply(replace(plain, adopt="permanently"))
+    assert {"network/net", f"project/{lab.name}"} <= lab.destroy()
+
+
 PROVIDER = Network(
     name="provider",
     provider_network_type="flat",

@@ -322,3 +322,10 @@ def test_an_allowed_loss_that_there_is_not_has_the_one_that_is_meant(given: str,
     (warning,) = permission.unknown_losses([step], {given})
     assert warning.startswith(f"--allow-loss {given}: ")
     assert (f"did you mean {meant}?" in warning) is bool(meant)
+
+
+@pytest.mark.parametrize(("owner", "is_offered"), [("", True), ("web", False)])
+def test_what_the_spec_declares_may_be_taken_over_but_not_from_another_spec(owner: str, is_offered: bool) -> None:
+    kept = Step(resource=CHEST, action=Action.KEEP, observed=replace(THEIRS, id="c1", managed_by=owner))
+    (found,) = refusals(deletion(*loss("chest", "c1")), kept)
+    assert (f"adopt: permanently on {CHEST.key}" in found.fix) is is_offered
