@@ -231,6 +231,24 @@ def test_an_interface_keeps_its_subnet_until_it_is_removed_as_printed(lab: Lab, 
     assert done == {"subnet/storage": "delete", "subnet/six": "delete"}
 
 
+def test_a_subnet_by_another_name_takes_the_place_of_one_whose_interface_is_removed_as_printed(
+    own_lab: Lab, devcloud: Devcloud
+) -> None:
+    lab, net = own_lab, Network(name="net")
+    old = Subnet(name="front", network="net", cidr="10.10.0.0/24")
+    router = Router(name="edge", interfaces=("front",))
+    lab.apply(net, old, router)
+    for key in [key for key in lab.declared if key.name == "front"]:
+        del lab.declared[key]
+    other, new = Network(name="other"), Subnet(name="dmz", network="other", cidr="10.10.0.0/24")
+    wanted = (net, other, new, replace(router, interfaces=("dmz",)))
+    refused = {each.where: each for each in api.plan(lab.cloud, lab.spec(*wanted), prune=True).refusals}
+    assert refused["router/edge"].code == Code.SPEC_CONTRADICTION
+    environment = {"OS_CLIENT_CONFIG_FILE": str(devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
+    client.carry_out(refused["router/edge"].fix.partition("first run: ")[2], environment)
+    assert lab.apply(*wanted, prune=True)["subnet/front"] == "delete"
+
+
 def test_a_network_that_lost_its_tag_goes_with_its_project_after_the_printed_advice(own_lab: Lab) -> None:
     lab, plain = own_lab, Network(name="net")
     lab.apply(plain)
