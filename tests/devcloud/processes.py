@@ -16,7 +16,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from tests.devcloud.layout import HOST, OFFSETS, REPOSITORY, SERVICES, SWIFT, DevcloudError, Layout, ovn_root
+from tests.devcloud.layout import HOST, OFFSETS, REPOSITORY, SWIFT, DevcloudError, Layout, ovn_root
 
 START_SECONDS = 180
 STOP_SECONDS = 5
@@ -194,7 +194,8 @@ def wait(layout: Layout, services: Collection[str], seconds: float = START_SECON
         time.sleep(0.1)
 
 
-def signal_all(layout: Layout, number: int, services: Collection[str] = SERVICES) -> None:
+def signal_all(layout: Layout, number: int, services: Collection[str] = tuple(OFFSETS)) -> None:
+    """Signal services that run; by default also those that this command was not asked to have, such as Octavia."""
     for service, pid in running(layout).items():
         if service in services:
             try:
