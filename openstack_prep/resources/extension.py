@@ -135,7 +135,6 @@ EXTENSION = Extension(
         "port": f"{_CASCADES}.network:PORT",
         "floating_ip": f"{_CASCADES}.network:FLOATING_IP",
         "stack": f"{_HERE}.orchestration.losses:STACK",
-        "stack_port": f"{_CASCADES}.network:STACK_PORT",
     },
     codes="openstack_prep.base",
 )

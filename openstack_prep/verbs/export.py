@@ -165,8 +165,8 @@ def _template_of(stack: str) -> str:
 def _in_stacks(standing: Iterable[scan.Standing]) -> dict[str, str]:
     """Return, by id, the name of the stack that something belongs to."""
     stacks = [(each.name, found) for each, found in standing if each.kind == "stack"]
-    pairs = ((name, found.record_as(StackRecord).stack.contained_ids) for name, found in stacks)
-    return {contained: name for name, ids in pairs for contained in ids}
+    pairs = ((name, found.record_as(StackRecord).stack.resources) for name, found in stacks)
+    return {resource.id: name for name, resources in pairs for resource in resources if resource.id}
 
 
 def _is_chosen(resource: Resource, found: Observed, kinds: frozenset[str], name: str, tag: str | None) -> bool:

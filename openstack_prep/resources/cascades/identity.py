@@ -275,15 +275,12 @@ def _is_inherited(raw: Raw) -> bool:
 
 
 def _keypairs(deletions: Deletions) -> Iterator[Dependent]:
-    """Yield key pairs, without those of stacks that the plan deletes: their id in Heat is the name alone.
-
-    Source: openstack_heat 27.0.1, engine/resources/openstack/nova/keypair.py, handle_create.
-    """
+    """Yield key pairs, without those of the spec and of its stacks, of whose owner Heat shows the name alone."""
     for user in deletions:
         # Nova 34.0.0, api/openstack/compute/keypairs.py, _index: there is no list of several users
         for raw in deletions.run.admin.compute.list("/os-keypairs", "keypairs", user_id=user.id):
             name = raw["keypair"]["name"]
-            if deletions.going.isdisjoint((f"{user.id} {name}", name)):
+            if deletions.going.isdisjoint((f"{user.id} {name}", f"{user.resource.name} {name}")):
                 yield Dependent(user, name, detail="of this user")
 
 

@@ -153,7 +153,8 @@ def _reached(deletions: Deletions) -> Iterator[Dependent]:
             listed = queries.neutron_list(run, "/ports", fixed_ips=f"subnet_id={subnet_id}", fields=PORT_FIELDS)
             for raw in filter(deletions.stays, listed):
                 own = run.ownership.manages(raw["name"], raw["description"])
-                goes = raw["device_owner"] in AUTOMATIC or bare_device(raw["device_id"]) in deletions.going
+                device_id = bare_device(raw["device_id"])
+                goes = raw["device_owner"] in AUTOMATIC or device_id == router.id or device_id in deletions.going
                 if not own and not goes:
                     device = " ".join(filter(None, (raw["device_owner"], raw["device_id"])))
                     yield Dependent(router, raw["id"], raw["name"], place(run, raw, device and f"of {device}"))
@@ -226,6 +227,15 @@ SECURITY_GROUP: CascadeTable = (
     _logs("resource_id"),
 )
 
+REACHED = CascadeRow(
+    effect=LossEffect.CUT_OFF,
+    takes="port",
+    what="ports of other projects behind a router",
+    source="Neutron 29.0.0, db/l3_db.py, remove_router_interface: a subnet may lose its only router",
+    read=_reached,
+    hidden=True,
+)
+
 ROUTER: CascadeTable = (
     CascadeRow(
         effect=LossEffect.DELETED,
@@ -243,14 +253,7 @@ ROUTER: CascadeTable = (
             _helpers, name=lambda run, raw: f"{raw['helper']} {raw['protocol']} {raw['port']}", detail=no_text
         ),
     ),
-    CascadeRow(
-        effect=LossEffect.CUT_OFF,
-        takes="port",
-        what="ports of other projects behind a router",
-        source="Neutron 29.0.0, db/l3_db.py, remove_router_interface: a subnet may lose its only router",
-        read=_reached,
-        hidden=True,
-    ),
+    REACHED,
 )
 
 PORT: CascadeTable = (
@@ -264,19 +267,6 @@ PORT: CascadeTable = (
     ),
     _logs("target_id"),
 )
-
-STACK_PORT: CascadeTable = (
-    *PORT,
-    CascadeRow(
-        effect=LossEffect.CUT_OFF,
-        takes="floating_ip",
-        what="floating IPs of other projects on a port",
-        source="Neutron 29.0.0, db/l3_db.py, disassociate_floatingips",
-        read=in_neutron("/floatingips", "port_id", name=lambda run, raw: raw["floating_ip_address"]),
-        hidden=True,
-    ),
-)
-"""The same of a port that Heat or Nova deletes; of a port of the spec such floating IPs are refused in any case."""
 
 FLOATING_IP: CascadeTable = (
     CascadeRow(

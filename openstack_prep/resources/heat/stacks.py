@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
 
 PORT, SERVER, VOLUME = "OS::Neutron::Port", "OS::Nova::Server", "OS::Cinder::Volume"
+KEYPAIR = "OS::Nova::KeyPair"
 STARS = "******"
 """What Heat shows in place of the value of a hidden parameter."""
 
@@ -122,7 +123,19 @@ class HeatStack:
 
     @property
     def _resource_ids(self) -> frozenset[str]:
-        return frozenset(each.id for each in self.resources if each.id)
+        return frozenset(self._unique_id(each) for each in self.resources if each.id)
+
+    def _unique_id(self, resource: HeatResource) -> str:
+        """Return the id of what a resource has created; of a key pair also whose it is, for its id is its name.
+
+        Source: openstack_heat 27.0.1, engine/resources/openstack/nova/keypair.py, handle_create.
+        """
+        return f"{self.owner} {resource.id}" if resource.type == KEYPAIR else resource.id
+
+    @cached_property
+    def owner(self) -> str:
+        """The name of the user by whom Heat works on the stack."""
+        return str(self.show()["stack_owner"])
 
     @property
     def attached_ids(self) -> frozenset[str]:

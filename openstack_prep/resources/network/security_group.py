@@ -23,7 +23,7 @@ from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleReco
 from openstack_prep.resources.lists.rule_owners import SharedRules, has_any_of, left_records, owners_of
 from openstack_prep.resources.network.neutron import LONGEST, NetworkResource
 from openstack_prep.resources.network.security_group_rule import SELF, SecurityGroupRule, declared_rule, in_words
-from openstack_prep.resources.network.uses import Use, blockers_of_group, of_group
+from openstack_prep.resources.network.uses import Use, blockers_of_group, of_group, port_text
 
 OF_NEW = frozenset(
     in_words(SecurityGroupRule(direction="egress", ethertype=version).record(), None) for version in ("IPv4", "IPv6")
@@ -81,8 +81,9 @@ class SecurityGroup(HasCascades, NetworkResource[GroupRecord], Coherent):
         return self.can_be_managed and super().is_ours(run, record)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        for user in blockers_of_group(run, observed.record_as(GroupRecord), going):
-            yield self.mistake(f"{user} still uses the group", "remove the group from that port first", Code.STILL_USED)
+        for port in blockers_of_group(run, observed.record_as(GroupRecord), going):
+            what = f"{port_text(port)} still uses the group"
+            yield self.mistake(what, "remove the group from that port first", Code.STILL_USED)
 
     @classmethod
     def in_words(cls, run: CloudRun, record: GroupRecord) -> Values:

@@ -157,13 +157,13 @@ def removal(port: PortRecord, otherwise: str) -> str:
     return f"first run: {shell.join(['openstack', 'router', 'remove', 'port', port.device_id, port.id])}"
 
 
-def blockers_of_group(run: CloudRun, group: GroupRecord, going: frozenset[str]) -> Iterator[str]:
+def blockers_of_group(run: CloudRun, group: GroupRecord, going: frozenset[str]) -> Iterator[PortRecord]:
     """Yield the ports in a security group that remain after ``going`` is deleted, in whichever project.
 
     Neutron 29.0.0, db/securitygroups_db.py, delete_security_group, counts the ports of all projects.
     """
     ports = queries.ports_in_groups(run, group.project_id)
-    return map(port_text, _staying((port for port in ports if group.id in port.security_groups), going))
+    return _staying((port for port in ports if group.id in port.security_groups), going)
 
 
 def blockers_of_router(run: CloudRun, router_id: str, going: frozenset[str]) -> Iterator[str]:
@@ -239,9 +239,13 @@ def _in_subnet(run: CloudRun, subnet: SubnetRecord) -> list[PortRecord]:
     return [port for port in ports if any(fixed_ip.subnet_id == subnet.id for fixed_ip in port.fixed_ips)]
 
 
-def interfaces_of(run: CloudRun, router_id: str) -> frozenset[str]:
-    """Return the subnets in which a router has an interface; an administrator may add one with a port of others."""
-    return frozenset(each.subnet_id for port in _interfaces(run, router_id) for each in port.fixed_ips)
+def interfaces_of(run: CloudRun, router_id: str, end: str = "") -> frozenset[str]:
+    """Return the subnets in which a router has an interface; an administrator may add one with a port of others.
+
+    ``end`` is the id of the port or of a subnet of one interface; default: all of them.
+    """
+    chosen = (port for port in _interfaces(run, router_id) if end in ("", port.id, *port.subnet_ids))
+    return frozenset(each.subnet_id for port in chosen for each in port.fixed_ips)
 
 
 def _interfaces(run: CloudRun, router_id: str) -> list[PortRecord]:

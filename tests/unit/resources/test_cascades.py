@@ -33,7 +33,7 @@ from openstack_prep.resources.lists.neutron_records import GroupRecord, Route, R
 from openstack_prep.resources.lists.nova_records import ServerRecord
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
-from openstack_prep.resources.orchestration.losses import StackServer
+from openstack_prep.resources.orchestration.losses import StackPart
 from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, ENDPOINTS, IDENTITY, connection, failure, token
 from tests.unit.texts import Wording
 
@@ -255,7 +255,7 @@ def test_a_volume_that_somebody_has_attached_goes_with_its_server(
     attached = [{"id": "v1", "delete_on_termination": True}, {"id": "v2", "delete_on_termination": False}]
     raw = {"id": "s1", "name": "node", "created": "2026-11-27T08:00:00Z"}
     raw |= {"OS-SRV-USG:launched_at": "2026-11-27T08:00:09.000000", "os-extended-volumes:volumes_attached": attached}
-    server = Deletion(StackServer(name="node"), Observed(id="s1", record=ServerRecord.read(raw)))
+    server = Deletion(StackPart(name="node", table="server"), Observed(id="s1", record=ServerRecord.read(raw)))
     volume = {"volume": {"id": "v1", "name": name, "created_at": created_at}}
     services.get(f"{ENDPOINTS['block-storage']}/volumes/v1", json=volume)
     (row,) = compute.SERVER
@@ -466,7 +466,7 @@ def test_key_pairs_of_stacks_that_go_are_no_loss(run: CloudRun, services: reques
     services.get(f"{ENDPOINTS['compute']}/os-keypairs?user_id=u1", json={"keypairs": listed})
     user = Deletion(User(name="u", password=Secret("s")), Observed(id="u1", ours=True))
     row = row_of(identity.USER, "keypair")
-    assert found(run, row, user, "u1 of-the-spec", "of-a-stack") == ["keypair/theirs"]
+    assert found(run, row, user, "u1 of-the-spec", "u of-a-stack", "two theirs") == ["keypair/theirs"]
 
 
 def test_stacks_and_containers_need_a_user_of_the_project(run: CloudRun, services: requests_mock.Mocker) -> None:

@@ -16,7 +16,7 @@ from openstack_prep.resources.heat.stacks import HeatStack
 from openstack_prep.resources.orchestration.losses import GROUP, StackLosses, taken_by_update
 from openstack_prep.resources.orchestration.record import StackRecord
 from openstack_prep.resources.orchestration.stack import Stack
-from tests.unit.conftest import ENDPOINTS, port_row, subnet_row
+from tests.unit.conftest import ENDPOINTS, IDENTITY, port_row, subnet_row, token
 from tests.unit.resources.heat.test_stacks import PATH, resource
 
 NEUTRON = "http://neutron/v2.0"
@@ -161,6 +161,108 @@ def test_floating_ips_on_ports_of_a_stack_and_of_its_servers(run: CloudRun, serv
     losses = StackLosses(run, HeatStack(run.admin, "s", "root")).find()
     places = {(each.address, each.detail.split()[-1]) for each in losses if isinstance(each, DeletionLoss)}
     assert places == {("floating_ip/f1", "port"), ("floating_ip/f2", "node"), ("unread/size", "size")}
+
+
+PARTS = [
+    resource("net", "OS::Neutron::Net", "n1"),
+    resource("group", "OS::Neutron::SecurityGroup", "g1"),
+    resource("sub", "OS::Neutron::Subnet", "s2"),
+    resource("port", "OS::Neutron::Port", "p1"),
+    resource("join", "OS::Neutron::RouterInterface", "r1:subnet_id=s3"),
+    resource("fip", "OS::Neutron::FloatingIP", "f1"),
+    resource("fip-own", "OS::Neutron::FloatingIP", "f2"),
+    resource("fip-given", "OS::Neutron::FloatingIP", "f3"),
+    resource("attach", "OS::Neutron::FloatingIPAssociation", "x"),
+    resource("trunk", "OS::Neutron::Trunk", "t1"),
+    resource("pool", "OS::Octavia::Pool", "pool1"),
+    resource("box", "OS::Swift::Container", "box"),
+    resource("empty", "OS::Swift::Container", "empty"),
+    resource("refused", "OS::Swift::Container", "refused"),
+    resource("limits", "OS::Nova::Quota", "q"),
+]
+PROPERTIES: dict[str, dict[str, Any]] = {
+    "group": {},
+    "fip": {},
+    "fip-given": {"port_id": "given"},
+    "attach": {"floatingip_id": "f4", "port_id": "p1"},
+    "box": {"PurgeOnDelete": True},
+    "empty": {"PurgeOnDelete": True},
+    "refused": {"name": "refused"},
+}
+LISTS: dict[str, list[dict[str, Any]]] = {
+    "networks?id=n1": [{"id": "n1", "name": "net", "project_id": "p"}],
+    "subnets?id=s2": [subnet_row(id="s2", network_id="n2")],
+    "security-groups": [{"id": "g1", "name": "g", "project_id": "p", "security_group_rules": []}],
+    "routers?id=r1": [{"id": "r1", "name": "r", "project_id": "p", "external_gateway_info": None, "routes": []}],
+    "ports?id=p1": [port_row(id="p1", device_id="v9", device_owner="compute:nova")],
+    "ports?device_id=r1": [
+        port_row(
+            id="i1",
+            device_id="r1",
+            device_owner="network:router_interface",
+            fixed_ips=[{"subnet_id": "s3", "ip_address": "10.0.3.1"}],
+        )
+    ],
+    "ports?network_id=n1": [port_row(id="on-net"), port_row(id="p1")],
+    "ports?network_id=n2": [
+        port_row(id="in-sub", fixed_ips=[{"subnet_id": "s2", "ip_address": "10.0.2.9"}]),
+        port_row(id="beside"),
+    ],
+    "ports?security_groups=g1": [port_row(id="in-group", security_groups=["g1"])],
+    "ports?fixed_ips=subnet_id%3Ds3": [port_row(id="behind"), port_row(id="i1", device_id="r1")],
+    "floatingips?id=f1&id=f2&id=f3&id=f4": [
+        {"id": each, "port_id": port, "floating_ip_address": f"192.0.2.{number}", "floating_network_id": "ext"}
+        for number, (each, port) in enumerate({"f1": "of-f1", "f2": "p1", "f3": "given", "f4": "of-f4"}.items())
+    ],
+    "trunks": [
+        {
+            "id": "t1",
+            "name": "t",
+            "port_id": "p1",
+            "project_id": "p",
+            "sub_ports": [{"port_id": "subport", "segmentation_id": 7, "segmentation_type": "vlan"}],
+        }
+    ],
+}
+
+
+def test_what_others_have_at_the_parts_of_a_stack(
+    run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Heat asks nobody: it releases, detaches and empties, and services refuse the rest too late."""
+    monkeypatch.setitem(ENDPOINTS, "load-balancer", "http://octavia")
+    login = token(roles=["admin"])
+    services.post(f"{IDENTITY}/auth/tokens", json=login, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
+    links = [{"rel": "self", "href": "http://octavia/v2"}]
+    services.get("http://octavia", json={"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]})
+    services.get(f"{PATH}/resources", json={"resources": PARTS})
+    services.get(f"{PATH}/template", json={"resources": {}})
+    for name, shown in PROPERTIES.items():
+        services.get(f"{PATH}/resources/{name}/events", json={"events": [{"id": "e1"}]})
+        services.get(f"{PATH}/resources/{name}/events/e1", json={"event": {"resource_properties": shown}})
+    empty = ("security-group-rules", "rbac-policies", "subnets", "ports", "floatingips", "extensions")
+    for path, rows in {**{each: [] for each in empty}, **LISTS}.items():
+        services.get(f"{NEUTRON}/{path}", json={path.partition("?")[0].replace("-", "_"): rows})
+    members = [{"id": "m1", "name": "", "address": "10.0.0.8"}]
+    services.get("http://octavia/v2.0/lbaas/pools/pool1/members", json={"members": members})
+    for name, count in (("box", "2"), ("empty", "0")):
+        services.head(f"{ENDPOINTS['object-store']}/{name}", headers={"X-Container-Object-Count": count})
+    services.get("http://keystone/v3/projects/p", json={"project": {"id": "p", "name": "p"}})
+    losses = StackLosses(run, HeatStack(run.admin, "s", "root")).find()
+    places = {(each.address, each.detail.split()[-1]) for each in losses if isinstance(each, DeletionLoss)}
+    assert places == {
+        ("port/on-net", "net"),
+        ("port/in-group", "group"),
+        ("port/in-sub", "sub"),
+        ("device/v9", "port"),
+        ("port/behind", "join"),
+        ("port/of-f1", "fip"),
+        ("port/of-f4", "attach"),
+        ("port/subport", "trunk"),
+        ("member/m1", "pool"),
+        ("container/box", "box"),
+        ("unread/limits", "limits"),
+    }
 
 
 @pytest.mark.usefixtures("administrator")
