@@ -281,7 +281,7 @@ def _keypairs(deletions: Deletions) -> Iterator[Dependent]:
         for raw in deletions.run.admin.compute.list("/os-keypairs", "keypairs", user_id=user.id):
             name = raw["keypair"]["name"]
             if deletions.going.isdisjoint((f"{user.id} {name}", f"{user.resource.name} {name}")):
-                yield Dependent(user, name, detail="of this user")
+                yield Dependent(user, f"{user.id}/{name}", detail="of this user")
 
 
 USER: CascadeTable = (

@@ -135,7 +135,8 @@ def _containers(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     refused = NotAllowed(ONLY_USERS)
     for account in _accounts(run, project):
         try:
-            return [{"id": each["name"]} for each in account.ask_list("", params={"format": "json"})]
+            listed = account.ask_list("", params={"format": "json"})
+            return [{"id": f"{project.id}/{each['name']}"} for each in listed]
         except NotFound:  # nobody has used the account yet
             return ()
         except NotAllowed as error:
@@ -227,7 +228,7 @@ def orphans(takes: str, service: str, read: Read, *, by_member: bool = False) ->
             raise NotAllowed(NO_ENDPOINT)
         for project in deletions:
             for raw in read(run, ProjectScope(project.id, project.resource)):
-                if takes == CONTAINER or deletions.stays(raw):  # the name of a container is no id
+                if deletions.stays(raw):
                     name = str(raw.get("name") or raw.get("floating_ip_address") or "")
                     yield Dependent(project, raw["id"], name, fix=_cleanup(name))
         if not (by_member or sees_everything(run)):

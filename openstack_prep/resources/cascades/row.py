@@ -245,7 +245,8 @@ def find_losses_elsewhere(run: CloudRun, deletions: Sequence[Deletion], going: f
     kinds = dict.fromkeys(deletion.resource.kind for deletion in deletions)
     rows = [row for kind in kinds for row in extensions.cascades(kind) if row.service]
     read = {service: {run.admin.endpoint_of(service)} for service in {row.service for row in rows}}
-    going = frozenset(each for each in going if " " not in each)  # key pairs, whose names are those of one region
+    # without key pairs and containers, whose names are those of one region
+    going = frozenset(each for each in going if {" ", "/"}.isdisjoint(each))
     for region in run.admin.list_regions() if rows else ():
         there = _in_region(run, region).fresh().for_deletions(run.companions, is_patient=run.is_patient)
         found = {service: there.admin.endpoint_of(service) for service in read}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
 
 PORT, SERVER, VOLUME = "OS::Neutron::Port", "OS::Nova::Server", "OS::Cinder::Volume"
-KEYPAIR = "OS::Nova::KeyPair"
+KEYPAIR, CONTAINER = "OS::Nova::KeyPair", "OS::Swift::Container"
 STARS = "******"
 """What Heat shows in place of the value of a hidden parameter."""
 
@@ -126,10 +126,12 @@ class HeatStack:
         return frozenset(self._unique_id(each) for each in self.resources if each.id)
 
     def _unique_id(self, resource: HeatResource) -> str:
-        """Return the id of what a resource has created; of a key pair also whose it is, for its id is its name.
+        """Return the id of what a resource has created, with its owner if the id is a name.
 
-        Source: openstack_heat 27.0.1, engine/resources/openstack/nova/keypair.py, handle_create.
+        Source: openstack_heat 27.0.1, engine/resources/openstack/nova/keypair.py and swift/container.py, handle_create.
         """
+        if resource.type == CONTAINER:
+            return f"{self.cloud.project_id}/{resource.id}"
         return f"{self.owner} {resource.id}" if resource.type == KEYPAIR else resource.id
 
     @cached_property

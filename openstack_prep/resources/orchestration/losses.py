@@ -33,7 +33,7 @@ from openstack_prep.resources.cascades.row import (
 from openstack_prep.resources.compute.server_group import ServerGroup
 from openstack_prep.resources.heat.flow import GROUPS
 from openstack_prep.resources.heat.preview import MAYBE, STATELESS, Effect
-from openstack_prep.resources.heat.stacks import HeatResource, HeatStack
+from openstack_prep.resources.heat.stacks import CONTAINER, HeatResource, HeatStack
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import (
     INTERFACES,
@@ -68,7 +68,7 @@ GROUP = "OS::Neutron::SecurityGroup"
 SERVER, SERVER_GROUP = "OS::Nova::Server", "OS::Nova::ServerGroup"
 ROUTES = ("OS::Neutron::ExtraRoute", "OS::Neutron::ExtraRouteSet")
 INTERFACE = "OS::Neutron::RouterInterface"
-CONTAINER, POOL = "OS::Swift::Container", "OS::Octavia::Pool"
+POOL = "OS::Octavia::Pool"
 FLOATING_IPS = ("OS::Neutron::FloatingIP", "OS::Nova::FloatingIP")
 ASSOCIATIONS = {
     "OS::Neutron::FloatingIPAssociation": "floatingip_id",
@@ -253,7 +253,7 @@ def _objects(deletions: Deletions) -> Iterator[Dependent]:
         stack = container.observed.record_as(HeatStack)
         headers = stack.cloud.object_store.request("HEAD", f"/{quote(container.id, safe='')}").headers
         if (count := headers["X-Container-Object-Count"]) != "0":
-            yield Dependent(container, container.id, detail=f"{count} objects")
+            yield Dependent(container, f"{stack.cloud.project_id}/{container.id}", detail=f"{count} objects")
 
 
 def _cut_off(takes: str, what: str, source: str, read: Read, *, hidden: bool = False) -> CascadeRow:

@@ -466,7 +466,7 @@ def test_key_pairs_of_stacks_that_go_are_no_loss(run: CloudRun, services: reques
     services.get(f"{ENDPOINTS['compute']}/os-keypairs?user_id=u1", json={"keypairs": listed})
     user = Deletion(User(name="u", password=Secret("s")), Observed(id="u1", ours=True))
     row = row_of(identity.USER, "keypair")
-    assert found(run, row, user, "u1 of-the-spec", "u of-a-stack", "two theirs") == ["keypair/theirs"]
+    assert found(run, row, user, "u1 of-the-spec", "u of-a-stack", "two theirs") == ["keypair/u1/theirs"]
 
 
 def test_stacks_and_containers_need_a_user_of_the_project(run: CloudRun, services: requests_mock.Mocker) -> None:
@@ -490,7 +490,7 @@ def test_containers_are_listed_or_named_as_unread(
     assert "403 Forbidden" in unread.why
     assert unread.why.endswith(f"; {project.NO_OPERATOR}")
     services.get(THEIR_ACCOUNT, json=[{"name": "backups"}])
-    assert found(run, row) == ["container/backups"]
+    assert found(run, row) == ["container/p1/backups"]
     services.get(THEIR_ACCOUNT, **failure(404))
     assert found(run, row) == []
 
@@ -531,7 +531,7 @@ def test_a_project_is_looked_for_in_all_regions(run: CloudRun, services: request
     services.get("http://nova.two/v2.1/os-keypairs?user_id=u1", json={"keypairs": [{"keypair": {"name": "k"}}]})
     user = Deletion(User(name="u", password=Secret("s")), Observed(id="u1", ours=True))
     ((key, loss),) = find_losses_elsewhere(run, [user], frozenset({"u1 k"}))  # the name is that of one region
-    assert (key, loss.address) == (user.key, "keypair/k")  # type: ignore[union-attr]
+    assert (key, loss.address) == (user.key, "keypair/u1/k")  # type: ignore[union-attr]
 
 
 @pytest.mark.usefixtures("administrator")

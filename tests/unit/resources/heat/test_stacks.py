@@ -46,9 +46,10 @@ def test_a_server_is_cut_off_when_its_only_port_is_gone(
     assert stack.cut_off().keys() == found
 
 
-def test_key_pairs_of_a_stack_are_those_of_its_user(services: requests_mock.Mocker, run: CloudRun) -> None:
-    """Another user may have one with the same name."""
+def test_names_in_a_stack_are_those_of_its_user_and_project(services: requests_mock.Mocker, run: CloudRun) -> None:
+    """Others may have a key pair or container with the same name."""
     listed = [resource("key", "OS::Nova::KeyPair", "ops"), resource("net", "OS::Neutron::Net", "n1")]
+    listed.append(resource("box", "OS::Swift::Container", "box"))
     services.get(f"{PATH}/resources", json={"resources": listed})
     services.get(PATH, json={"stack": {"stack_owner": "shop"}})
-    assert HeatStack(run.admin, "s", "root").contained_ids == {"shop ops", "n1"}
+    assert HeatStack(run.admin, "s", "root").contained_ids == {"shop ops", "admin-project/box", "n1"}

@@ -260,7 +260,7 @@ def test_what_others_have_at_the_parts_of_a_stack(
         ("port/of-f4", "attach"),
         ("port/subport", "trunk"),
         ("member/m1", "pool"),
-        ("container/box", "box"),
+        ("container/admin-project/box", "box"),
         ("unread/limits", "limits"),
     }
 
