@@ -257,7 +257,7 @@ def path_of(raw: Raw) -> str:
 
 
 def name_of(raw: Raw) -> str:
-    """Return an assignment as its resource is named: user:NAME@project:NAME/ROLE."""
+    """Return an assignment as its resource is named, user:NAME@project:NAME/ROLE, and so that no two have one name."""
     kind = "user" if "user" in raw else "group"
     who = f"{kind}:{raw[kind]['name']}{_of_domain(raw[kind])}"
     scope, target = next((name, raw["scope"][name]) for name in ("project", "domain", "system") if name in raw["scope"])
@@ -267,7 +267,7 @@ def name_of(raw: Raw) -> str:
 
 def _of_domain(raw: Raw) -> str:
     domain = (raw.get("domain") or {}).get("name", DEFAULT_DOMAIN)
-    return "" if domain == DEFAULT_DOMAIN else f"@{domain}"
+    return "" if domain == DEFAULT_DOMAIN and "@" not in raw["name"] else f"@{domain}"
 
 
 def _is_inherited(raw: Raw) -> bool:

@@ -365,7 +365,9 @@ class StackLosses:
         for place, each in chosen.items():
             if each.type in UNJUDGED and not self._is_kept(each):
                 what, fix = f"{UNJUDGED[each.type]} of others with {each.type} {place}", "look for these first"
-                yield DeletionLoss(effect=LossEffect.UNREAD, kind=UNREAD, id=place, detail=what, fix=fix)
+                # a place alone may be called like a kind, such as zone
+                address = f"{self.stack.name}/{place}"
+                yield DeletionLoss(effect=LossEffect.UNREAD, kind=UNREAD, id=address, detail=what, fix=fix)
 
     def _of_neutron(self, chosen: Mapping[str, HeatResource]) -> Iterator[Deletion]:
         for kind in dict.fromkeys(RECORDS.values()):

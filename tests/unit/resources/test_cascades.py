@@ -542,3 +542,15 @@ def test_a_list_that_keystone_has_cut_off_is_not_read(run: CloudRun, services: r
     assert found(run, row_of(project.PROJECT, "credential")) == ["unread/credential"]
     services.get(f"{IDENTITY}/credentials", json={"credentials": [theirs], "links": {"next": None}})
     assert found(run.fresh(), row_of(project.PROJECT, "credential")) == []
+
+
+def test_no_two_assignments_have_one_name() -> None:
+    """A name may contain what separates a user from its domain."""
+    scope = {"project": {"name": "lab", "domain": {"name": "Default"}}}
+    users = [("x@corp", "Default"), ("x", "corp"), ("x", "Default")]
+    raws = [{"user": {"name": n, "domain": {"name": d}}, "scope": scope, "role": {"name": "member"}} for n, d in users]
+    assert list(map(identity.name_of, raws)) == [
+        "user:x@corp@Default@project:lab/member",
+        "user:x@corp@project:lab/member",
+        "user:x@project:lab/member",
+    ]

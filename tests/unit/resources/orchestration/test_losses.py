@@ -160,7 +160,7 @@ def test_floating_ips_on_ports_of_a_stack_and_of_its_servers(run: CloudRun, serv
     services.get("http://keystone/v3/projects/p", json={"project": {"id": "p", "name": "p"}})
     losses = StackLosses(run, HeatStack(run.admin, "s", "root")).find()
     places = {(each.address, each.detail.split()[-1]) for each in losses if isinstance(each, DeletionLoss)}
-    assert places == {("floating_ip/f1", "port"), ("floating_ip/f2", "node"), ("unread/size", "size")}
+    assert places == {("floating_ip/f1", "port"), ("floating_ip/f2", "node"), ("unread/s/size", "size")}
 
 
 PARTS = [
@@ -261,7 +261,7 @@ def test_what_others_have_at_the_parts_of_a_stack(
         ("port/subport", "trunk"),
         ("member/m1", "pool"),
         ("container/admin-project/box", "box"),
-        ("unread/limits", "limits"),
+        ("unread/s/limits", "limits"),
     }
 
 
