@@ -126,11 +126,15 @@ def taken_by_update(run: CloudRun, stack: HeatStack, effects: Collection[Effect]
     """Yield what others lose by the effects of an update, and what these credentials may not read of it.
 
     An update of a security group deletes the rules that its new properties do not name (Heat 27.0.1,
-    neutron/security_group.py, _update_rules).
+    neutron/security_group.py, _update_rules). Each update of a floating IP attaches it anew (neutron/floatingip.py,
+    handle_update).
     """
     losses = StackLosses(run, stack)
-    if deleted := {effect.place for effect in effects if effect.verb in ("replace", "delete", MAYBE)}:
-        yield from losses.find(deleted)
+    attached = (*FLOATING_IPS, *ASSOCIATIONS)
+    gone = {effect.place for effect in effects if effect.verb in ("replace", "delete", MAYBE)}
+    gone |= {effect.place for effect in effects if effect.verb == "update" and effect.type in attached}
+    if gone:
+        yield from losses.find(gone)
     if updated := {effect.place for effect in effects if effect.verb == "update" and effect.type == GROUP}:
         # the group stays: nothing is cut off, and what only administrators may read (Unchecked) is not in the group
         for loss in losses.find(updated):

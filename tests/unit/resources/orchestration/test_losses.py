@@ -210,6 +210,9 @@ LISTS: dict[str, list[dict[str, Any]]] = {
     ],
     "ports?security_groups=g1": [port_row(id="in-group", security_groups=["g1"])],
     "ports?fixed_ips=subnet_id%3Ds3": [port_row(id="behind"), port_row(id="i1", device_id="r1")],
+    "floatingips?id=f1": [
+        {"id": "f1", "port_id": "of-f1", "floating_ip_address": "192.0.2.0", "floating_network_id": "ext"}
+    ],
     "floatingips?id=f1&id=f2&id=f3&id=f4": [
         {"id": each, "port_id": port, "floating_ip_address": f"192.0.2.{number}", "floating_network_id": "ext"}
         for number, (each, port) in enumerate({"f1": "of-f1", "f2": "p1", "f3": "given", "f4": "of-f4"}.items())
@@ -248,8 +251,12 @@ def test_what_others_have_at_the_parts_of_a_stack(
     for name, count in (("box", "2"), ("empty", "0")):
         services.head(f"{ENDPOINTS['object-store']}/{name}", headers={"X-Container-Object-Count": count})
     services.get("http://keystone/v3/projects/p", json={"project": {"id": "p", "name": "p"}})
-    losses = StackLosses(run, HeatStack(run.admin, "s", "root")).find()
+    stack = HeatStack(run.admin, "s", "root")
+    losses = StackLosses(run, stack).find()
     places = {(each.address, each.detail.split()[-1]) for each in losses if isinstance(each, DeletionLoss)}
+    updates = [Effect("update", "fip", "OS::Neutron::FloatingIP"), Effect("update", "net", "OS::Neutron::Net")]
+    taken = taken_by_update(run, stack, updates)
+    assert [each.address for each in taken if isinstance(each, DeletionLoss)] == ["port/of-f1"]
     assert places == {
         ("port/on-net", "net"),
         ("port/in-group", "group"),
