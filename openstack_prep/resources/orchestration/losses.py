@@ -126,8 +126,8 @@ def taken_by_update(run: CloudRun, stack: HeatStack, effects: Collection[Effect]
     """Yield what others lose by the effects of an update, and what these credentials may not read of it.
 
     An update of a security group deletes the rules that its new properties do not name (Heat 27.0.1,
-    neutron/security_group.py, _update_rules). Each update of a floating IP attaches it anew (neutron/floatingip.py,
-    handle_update).
+    neutron/security_group.py, _update_rules). Each update of a floating IP attaches it as its properties say
+    (neutron/floatingip.py, handle_update).
     """
     losses = StackLosses(run, stack)
     attached = (*FLOATING_IPS, *ASSOCIATIONS)
