@@ -26,6 +26,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.kubernetes import networks
 from openstack_prep.kubernetes.codes import ClusterCode
+from openstack_prep.kubernetes.keys.flags import LISTED, flag_fault
 from openstack_prep.kubernetes.keys.schema import (
     K3S_KEYS,
     SINCE,
@@ -105,19 +106,8 @@ TLS_FLAGS = {
 }
 """Flags of kube-apiserver that RKE2 reads itself, at its start (component-base, cli/flag/ciphersuites_flag.go)."""
 TLS_EXAMPLES = {"tls-min-version": "VersionTLS12", "tls-cipher-suites": "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}
-REMOVED = {
-    "kube-apiserver": {24: "address insecure-bind-address insecure-port port", 33: "cloud-config cloud-provider"},
-    "kube-controller-manager": {24: "address port", 27: "enable-taint-manager pod-eviction-timeout"},
-    "kube-scheduler": {24: "address port"},
-    "kubelet": {
-        24: "cni-bin-dir cni-cache-dir cni-conf-dir docker-endpoint experimental-dockershim-root-directory "
-        "image-pull-progress-deadline network-plugin network-plugin-mtu",
-        27: "container-runtime",
-        34: "cloud-config",
-    },
-}
-"""Flags that components have no longer, by the first minor version without them (CHANGELOG-1.24.md, CHANGELOG-1.27.md;
-kubernetes/kubernetes pull requests 130161 and 130162)."""
+SNAPSHOTTERS = ("overlayfs", "fuse-overlayfs", "native", "stargz", "btrfs", "devmapper", "zfs", "blockfile", "erofs")
+"""Those of containerd itself (K3s 1.34, pkg/containerd/builtins_linux.go)."""
 REPLACED = {
     "kube-apiserver": {
         "service-cluster-ip-range": "service-cidr",
@@ -411,6 +401,9 @@ def _runtime(of: Raw) -> Iterator[Fault]:
     if _on(of.get("embedded-registry")) and of.get("container-runtime-endpoint"):
         what = "embedded-registry requires RKE2's own containerd"
         yield Fault(("container-runtime-endpoint",), what, "remove one of them")
+    name = str(of.get("snapshotter") or SNAPSHOTTERS[0])
+    if name not in SNAPSHOTTERS and (fix := suggest(name, SNAPSHOTTERS)):  # others may be plugins of the user's own
+        yield Fault(("snapshotter",), f"containerd has no snapshotter {name!r}", fix)
 
 
 def _names(of: Raw) -> Iterator[Fault]:
@@ -598,6 +591,10 @@ def _arguments(of: Raw) -> Iterator[Fault]:
         option, _, value = text.removeprefix("--").partition("=")
         if option in TLS_FLAGS and not all(TLS_FLAGS[option].fullmatch(each.strip()) for each in value.split(",")):
             yield Fault(steps, f"RKE2 does not support {value!r}", f"write {option}={TLS_EXAMPLES[option]}")
+    patterns = of.get("vmodule")  # a flag of the kubelet (component-base, logs/api/v1/pflags.go)
+    for item in patterns.split(",") if isinstance(patterns, str) else ():
+        if item and not re.fullmatch(r"[^=]+=\d{1,9}", item):
+            yield Fault(("vmodule",), f"{item!r} does not have the form PATTERN=N", "write one such as kubelet*=4")
 
 
 def _replacing_flags(of: Raw) -> Iterator[Fault]:
@@ -950,19 +947,13 @@ def cloud_providers(of: Raw, minor: int | None) -> Iterator[Fault]:
         yield Fault(("cloud-provider-name",), what, "write external, and deploy its cloud controller manager")
 
 
-def removed_flags(of: Raw, minor: int | None) -> Iterator[Fault]:
-    """Yield flags that a component had before this Kubernetes: it does not start with an unknown flag."""
-    for component in REMOVED:
+def component_flags(of: Raw, minor: int | None) -> Iterator[Fault]:
+    """Yield flags that a component of this release does not have: it does not start, and etcd ignores them."""
+    for component in LISTED:
         for steps, text in _texts(of, f"{component}-arg"):
-            if what := removed_flag(component, text.removeprefix("--").partition("=")[0].rstrip("+-"), minor):
-                yield Fault(steps, what, "remove it")
-
-
-def removed_flag(component: str, flag: str, minor: int | None) -> str:
-    """Return since when a component has a flag no longer; empty if it may have it at Kubernetes 1.``minor``."""
-    first = next((first for first, names in REMOVED.get(component, {}).items() if flag in names.split()), None)
-    is_gone = first is not None and (minor is None or minor >= first)
-    return f"{component} has no flag {flag} since Kubernetes 1.{first}" if is_gone else ""
+            name = text.removeprefix("--").partition("=")[0].rstrip("+-")
+            if ARGUMENT.fullmatch(text) and (found := flag_fault(component, name, minor)):
+                yield Fault(steps, *found)
 
 
 def _release(minor: int | None) -> str:
@@ -1004,7 +995,7 @@ RELEASE_RULES: tuple[Callable[[Raw, int | None], Iterable[Fault]], ...] = (
     newer_keys,
     ranges,
     cloud_providers,
-    removed_flags,
+    component_flags,
 )
 
 

@@ -17,6 +17,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.fields import is_address, is_host, words
 from openstack_prep.base.raw import Raw, Steps, Values, dotted, value_at
 from openstack_prep.base.suggestion import suggest
+from openstack_prep.kubernetes.keys.flags import flag_fault, flags_of
 from openstack_prep.kubernetes.keys.schema import Fault, find_faults, load_schema, map_values
 from openstack_prep.kubernetes.nodes import MASTER, REQUIRED, SUBDOMAIN, label_fault, taint_fault
 from openstack_prep.kubernetes.rke2_rules import (
@@ -24,7 +25,6 @@ from openstack_prep.kubernetes.rke2_rules import (
     label_faults,
     placeholders,
     port_faults,
-    removed_flag,
     s3_faults,
     taint_faults,
 )
@@ -294,12 +294,21 @@ def _flags(document: Raw) -> Iterator[Fault]:
         for place in (f"services.{service}.extra_args", f"services.{service}.extra_args_array"):
             given = value_at(document, place)
             for flag in given if isinstance(given, Mapping) else ():
-                if what := removed_flag(component, str(flag), NEWEST if declared is None else declared):
-                    yield _fault(f"{place}.{flag}", what, "remove it")
+                minor = NEWEST if declared is None else declared
+                is_changed = component == "kubelet" and str(flag) in flags_of(component)
+                if not is_changed and (found := flag_fault(component, str(flag), minor)):
+                    yield _fault(f"{place}.{flag}", *found)
 
 
-FLAGGED = {"kube-api": "kube-apiserver", "kube-controller": "kube-controller-manager", "scheduler": "kube-scheduler"}
-"""The services of cluster.yml with flags that Kubernetes removed; RKE itself changes some of a kubelet's."""
+FLAGGED = {
+    "kube-api": "kube-apiserver",
+    "kube-controller": "kube-controller-manager",
+    "scheduler": "kube-scheduler",
+    "kubelet": "kubelet",
+    "kubeproxy": "kube-proxy",
+    "etcd": "etcd",
+}
+"""The services of cluster.yml and their components. RKE changes some of a kubelet's flags by the release itself."""
 
 
 def _pod_security(document: Raw) -> Iterator[Fault]:

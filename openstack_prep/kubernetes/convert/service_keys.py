@@ -21,8 +21,8 @@ from openstack_prep.base import shell
 from openstack_prep.base.fields import is_address, words
 from openstack_prep.base.raw import value_at
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes import rke2_rules
 from openstack_prep.kubernetes.convert.outcome import ENABLED, FOLDER, Draft, Handler, lost, to
+from openstack_prep.kubernetes.keys.flags import flag_fault
 from openstack_prep.kubernetes.keys.schema import hide_in_url, hide_variable
 
 # --- service ----------------------------------------------------------------------------------
@@ -80,8 +80,8 @@ def _flag(draft: Draft, key: str, component: str, flag: str, text: str) -> None:
     elif flag == "cloud-provider":
         draft.external = draft.external or bool(text)
         draft.note(key, "cloud-provider-name" if text else None, "external: RKE2 has no built-in providers")
-    elif why := rke2_rules.removed_flag(component, flag, draft.minor):
-        draft.note(key, None, why)
+    elif found := flag_fault(component, flag, draft.minor):
+        draft.note(key, None, found[0])
     elif flag == "admission-control-config-file":
         why = f"write the file's content to {FOLDER}/{ADMISSION}, and its path to pod-security-admission-config-file"
         draft.note(key, None, why)

@@ -206,10 +206,18 @@ def test_what_the_stack_contradicts(parameters: dict[str, Any], fields: dict[str
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
-        ({"config": {"kube-apiserver-arg": ["audit-webhook=http://u:s3cret@proxy"]}}, "config.kube-apiserver-arg"),
+        (
+            {"config": {"kube-apiserver-arg": ["audit-webhook-config-file=http://u:s3cret@proxy"]}},
+            "config.kube-apiserver-arg",
+        ),
         ({"config": {"helm-job-image": "http://s3cret@proxy/image"}}, "config.helm-job-image"),
         (
-            {"roles": (SERVERS, NodeGroup(nodes="3-", roles=("worker",), config={"kubelet-arg": ["a=b://s3cret@c"]}))},
+            {
+                "roles": (
+                    SERVERS,
+                    NodeGroup(nodes="3-", roles=("worker",), config={"kubelet-arg": ["provider-id=b://s3cret@c"]}),
+                )
+            },
             "roles[1].config.kubelet-arg",
         ),
     ],
@@ -252,7 +260,9 @@ def test_variables_have_sources(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_values_are_not_printed() -> None:
-    found = refused(stack(server_config={"kubelet-arg": ["a=hush"]}), cluster(config={"kubelet-arg": ["b=hush"]}))
+    found = refused(
+        stack(server_config={"kubelet-arg": ["root-dir=hush"]}), cluster(config={"kubelet-arg": ["cert-dir=hush"]})
+    )
     assert [field for field, _ in found] == ["config.kubelet-arg"]
     assert "hush" not in str(found)
 
