@@ -25,7 +25,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import default_network_type
 from openstack_prep.openshift.install_config.fields import FIELDS, JOINED, REFERENCE, Spelling
-from openstack_prep.openshift.install_config.given import InstallConfigValues
+from openstack_prep.openshift.install_config.given import FREE_KEYS, InstallConfigValues
 from openstack_prep.openshift.install_config.model import FileContents, InstallConfigFields
 from openstack_prep.openshift.install_config.paths import value_of
 
@@ -252,7 +252,8 @@ def _typed(name: str, value: object, *, scalar: bool = False) -> object:
     if isinstance(value, Mapping | list) and scalar:
         raise TypeError(name)
     if isinstance(value, Mapping):
-        return {key: _typed(str(key), each) for key, each in value.items() if each is not None}
+        of_field = name.lower() not in FREE_KEYS
+        return {key: _typed(str(key) * of_field, each) for key, each in value.items() if each is not None}
     if isinstance(value, list):
         return [_typed(name, each) for each in value]
     wanted = TYPES.get(name.lower(), str)

@@ -106,7 +106,7 @@ class InstallConfigValues:
             for name in part if has_fields else ():
                 shown = first.setdefault(str(name).lower(), name)
                 if shown != name:
-                    what = f"is the field {shown}, too: the installer reads keys in any case, and mixes both"
+                    what = f"is the field {shown}, too: the installer reads keys in any case, both into one field"
                     yield Mistake(self._place((*steps, name)), what, "keep one of them")
 
     def _not_in_json(self) -> Iterator[Mistake]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -31,6 +32,22 @@ def _host_prefix(value: object) -> object:
             "is more than the 32 bits of an IPv4 address", "write one such as 23; for IPv6, it is always 64"
         )
     return value
+
+
+def _own_form(value: object) -> object:
+    """Refuse IPv4 in the form of IPv6, which Go, and so the installer, takes as IPv4 (net, ParseIP and ParseCIDR)."""
+    try:
+        given = ipaddress.IPv6Interface(value) if isinstance(value, str) else None
+    except ValueError:
+        return value
+    if given is not None and given.ip.ipv4_mapped is not None:
+        length = f"/{max(given.network.prefixlen - 96, 0)}" if "/" in str(value) else ""
+        raise InvalidValue("is IPv4 in the form of IPv6", f"write {given.ip.ipv4_mapped}{length}")
+    return value
+
+
+IPAddress = Annotated[Address, Reads(_own_form)]
+Network = Annotated[Cidr, Reads(_own_form)]
 
 
 def _cpu_partitioning(value: object) -> object:
@@ -143,11 +160,11 @@ class InstallConfigFields(Strict):
     """Floating IP of the API."""
     ingress_floating_ip: Name | None = None
     """Floating IP of the ingress routers (4.6 and later)."""
-    external_dns: tuple[Address, ...] = ()
+    external_dns: tuple[IPAddress, ...] = ()
     """DNS servers of the subnet of the machines (4.4 and later)."""
-    api_vips: tuple[Address, ...] = ()
+    api_vips: tuple[IPAddress, ...] = ()
     """Virtual IP of the API (4.5 and later); two for dual stack."""
-    ingress_vips: tuple[Address, ...] = ()
+    ingress_vips: tuple[IPAddress, ...] = ()
     """Virtual IP of the ingress routers (4.5 and later); two for dual stack."""
     machines_network: ResourceReference | None = None
     """Your own network for the machines (4.15 and later; in 4.14 with TechPreviewNoUpgrade)."""
@@ -171,11 +188,11 @@ class InstallConfigFields(Strict):
     """The workers; with 0 replicas, workloads run on the control plane."""
     network_type: Name | None = None
     """Network plug-in; default: OpenShiftSDN up to 4.11, OVNKubernetes since 4.12."""
-    machine_networks: Annotated[tuple[Cidr, ...], Len(1)] = ("10.0.0.0/16",)
+    machine_networks: Annotated[tuple[Network, ...], Len(1)] = ("10.0.0.0/16",)
     """Networks of the machines."""
-    cluster_networks: Annotated[tuple[Cidr, ...], Len(1)] = ("10.128.0.0/14",)
+    cluster_networks: Annotated[tuple[Network, ...], Len(1)] = ("10.128.0.0/14",)
     """Networks of the pods."""
-    service_networks: Annotated[tuple[Cidr, ...], Len(1)] = ("172.30.0.0/16",)
+    service_networks: Annotated[tuple[Network, ...], Len(1)] = ("172.30.0.0/16",)
     """Networks of the services."""
     host_prefix: Annotated[int, Ge(1), Le(32), Reads(_host_prefix)] = 23
     """Prefix length of a machine's part of the IPv4 networks of pods; 64 for IPv6."""

@@ -68,8 +68,11 @@ def findings(document: Raw, release: str) -> list[Mistake]:
     Raises InvalidValue for an unsupported release.
     """
     number, document = releases.minor(release), as_installer_reads(document)
+    subnets = next(field for field in FIELDS if field.of == "machines_subnets")
+    new, *_, old = (_meant(document, spelling) for spelling in subnets.spellings)
+    has_subnet = old is not None and old == new
     found = [
-        *_Walk(number, platform_of(document), _gates(document, number)).below(document, "", ""),
+        *_Walk(number, platform_of(document), _gates(document, number), has_subnet).below(document, "", ""),
         *_contradictions(document, number),
     ]
     for mistake in mistakes_of_others(document, number):
@@ -112,11 +115,16 @@ def _key(path: str) -> str:
 
 @dataclass(frozen=True)
 class _Walk:
-    """A walk through the document of a release; ``is_open`` tells which gates are open."""
+    """A walk through the document of a release; ``is_open`` tells which gates are open.
+
+    ``has_subnet``: machinesSubnet names the one subnet of controlPlanePort, which then is no preview (4.14,
+    techpreview.go; conversion/installconfig.go).
+    """
 
     release: int
     platform: str
     is_open: Callable[[releases.Gate | None], bool]
+    has_subnet: bool
 
     def below(self, node: object, path: str, shown: str) -> Iterator[Mistake]:
         """Yield findings below a path; ``shown`` is this path as the document spells it."""
@@ -180,7 +188,8 @@ class _Walk:
         older = field.spelling(self.release)
         fix = f"write {older.path}" if older else "leave it out"
         if any(each.gated and each.since <= self.release for each in field.spellings):
-            if value not in (None, "", []) and not self.is_open(None):
+            is_beside = self.has_subnet and spelling.path.startswith(f"platform.{OPENSTACK}.controlPlanePort.")
+            if value not in (None, "", []) and not self.is_open(None) and not is_beside:
                 what = f"is a preview in {releases.name(self.release)}"
                 yield _finding(here, what, STOPS, f"{fix}, or set featureSet: {releases.PREVIEWS[0]}")
             return

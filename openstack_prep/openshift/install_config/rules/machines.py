@@ -29,7 +29,8 @@ def _replicas(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     masters = cluster.control_plane.replicas
     where = "control_plane.replicas"
     if masters == 2:
-        yield Mistake(where, "two replicas require fencing, which OpenStack does not support", "set 3")
+        what = "etcd of two machines stops with either of them, and OpenStack does not support fencing"
+        yield Mistake(where, what, "set 3")
     elif masters > 3:
         yield Mistake(where, f"{masters} replicas are not supported", "set 3, and add machines to the cluster later")
     elif masters == 0:
@@ -57,7 +58,8 @@ def _machines(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
                 what = f"names no zone; {where}.zones and a root volume require one"
                 yield Mistake(f"{where}.root_volume.zones", what, "give one zone of volumes for all, or one per zone")
         for name in ("additional_networks", "additional_security_groups"):
-            yield from ids(f"{where}.{name}", getattr(pool, name))
+            if where != "machines" or not all(getattr(getattr(cluster, each), name) for each in POOLS):
+                yield from ids(f"{where}.{name}", getattr(pool, name))  # of no pool, they are judged by nothing
     yield from dict.fromkeys(chain.from_iterable(_merged(cluster, name) for name in ("machines", *POOLS)))
 
 

@@ -174,6 +174,9 @@ def test_the_cloud_is_the_one_that_the_installer_takes(
 def test_a_number_is_its_text_where_a_text_is_wanted() -> None:
     found, _ = read(on_openstack(cloud=5, externalNetwork=True), "4.18")
     assert (found.cloud, found.external_network) == ("5", "true")
+    properties = {"replicas": "x", "size": 5}  # names of a user's own, which are fields elsewhere
+    found, _ = read(on_openstack(clusterOSImageProperties=properties), "4.18")
+    assert found.cluster_os_image_properties == {"replicas": "x", "size": "5"}
 
 
 # --- what cannot be read ------------------------------------------------------------------
@@ -235,6 +238,19 @@ pullSecret: {auths: {x: {auth: Zm9vOmJhcg==}}}
 def test_what_is_no_install_config_of_openstack(written: Any, text: str, what: str) -> None:
     (said,) = refusals(written(text))
     assert what in said
+
+
+@pytest.mark.parametrize(
+    ("document", "fix"),
+    [
+        (on_openstack(apiVIPs=["::ffff:10.0.0.9"]), "write 10.0.0.9"),
+        (on_openstack() | {"networking": {"machineNetwork": [{"cidr": "::ffff:10.0.0.0/112"}]}}, "write 10.0.0.0/16"),
+    ],
+)
+def test_ipv4_in_the_form_of_ipv6(document: dict[str, Any], fix: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        read(document, "4.18")
+    assert [each.fix for each in refused.value.mistakes] == [fix]
 
 
 def test_what_is_missing_because_its_name_is_too_new(wording: Wording) -> None:

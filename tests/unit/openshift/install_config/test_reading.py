@@ -149,6 +149,13 @@ def test_a_preview_needs_its_feature_set(release: str, path: str, value: Any, fi
     assert told(release, on_openstack(**{path: value}) | {"featureSet": "TechPreviewNoUpgrade"}) == []
 
 
+@pytest.mark.parametrize(("subnet", "refused"), [("x", False), ("y", True), (None, True)])
+def test_a_port_beside_its_subnet_is_no_preview(subnet: str | None, refused: bool) -> None:
+    """4.14: types/openstack/validation/techpreview.go, FilledInTechPreviewFields."""
+    document = on_openstack(machinesSubnet=subnet, controlPlanePort={"fixedIPs": [{"subnet": {"id": "x"}}]})
+    assert any(is_fatal(each) for each in findings(document, "4.14")) == refused
+
+
 def test_two_names_of_one_field_must_agree(wording: Wording) -> None:
     both = on_openstack(APIFLOATINGIP="192.0.2.1", lbFloatingIP="192.0.2.2", apiVIP="10.0.0.5", apiVIPs=["10.0.0.5"])
     (said,) = contradictions("4.20", both)

@@ -232,7 +232,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         f"cluster_name: '{'a' * 15}' exceeds 14 characters, the maximum before 4.12",
     ),
     "no domain": ({"base_domain": "-x"}, "base_domain: '-x' is not a domain"),
-    "two masters": ({"control_plane": MachinePool(replicas=2)}, "control_plane.replicas: two replicas require fencing"),
+    "two masters": ({"control_plane": MachinePool(replicas=2)}, "control_plane.replicas: etcd of two machines stops"),
     "five masters": (
         {"control_plane": MachinePool(replicas=5)},
         "control_plane.replicas: 5 replicas are not supported",
@@ -423,6 +423,11 @@ FINE: dict[str, dict[str, Any]] = {
         "ingress_vips": ("192.0.2.5",),
     },
     "a proxy": {"proxy": Proxy(http="http://u:p@proxy:3128", https="https://proxy:3129")},
+    "networks that no pool takes": {
+        "machines": Machines(flavor="m", additional_networks=("x",)),
+        "compute": MachinePool(additional_networks=(UUID4,)),
+        "control_plane": MachinePool(additional_networks=(UUID4,)),
+    },
 }
 
 
