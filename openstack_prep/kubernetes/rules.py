@@ -220,6 +220,10 @@ def _network(document: Raw) -> Iterator[Fault]:
     missing = [name for name in ACI if not value_at(document, f"{path}.{name}")] if plugin == "aci" else []
     if missing:
         yield _fault(path, f"lacks {', '.join(missing)}, which aci requires", "add them, or choose canal or calico")
+    place = "dns.nodelocal.ip_address"
+    local = value_at(document, place)
+    if isinstance(local, str) and local and not is_address(local):
+        yield _fault(place, f"{local!r} is not an IP address, so the DNS cache does not start", "write 169.254.20.10")
 
 
 def _ingress(document: Raw) -> Iterator[Fault]:

@@ -30,6 +30,7 @@ from openstack_prep.kubernetes.metallb import MetalLB
 from openstack_prep.kubernetes.model import Node, NodeGroup, Role
 from openstack_prep.kubernetes.nodes import Machine, nodes_of, taint_warning, unmatched
 from openstack_prep.kubernetes.service_pools import Addresses, ServicePool, ranges
+from openstack_prep.kubernetes.versions import check_version
 from openstack_prep.resources.heat.parameters import items
 from openstack_prep.resources.heat.stacks import Outputs
 
@@ -311,6 +312,8 @@ def warnings(cluster: RkeFields, outputs: Outputs | None) -> Iterator[str]:
         yield f"ssh_key_path: {cluster.ssh_key_path} does not exist on this machine; run rke where it exists"
     if cluster.distribution == "rke2":
         yield from rke_parameters.warnings(as_declared(cluster, None))
+        version = cluster.kubernetes_version
+        yield from (f"kubernetes_version: {each}" for each in (check_version(version) if version else ()))
     if outputs is not None:
         declared = as_declared(cluster, outputs)
         of = cluster_yml if cluster.distribution == "rke" else rke2

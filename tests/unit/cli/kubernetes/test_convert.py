@@ -60,7 +60,7 @@ nodes:
 - {address: 192.0.2.3, user: me, role: [controlplane], labels: {a: b}}
 network: {plugin: weave}
 services:
-  kube-api: {audit_log: {enabled: true}, extra_args: {oidc-client-secret: s3cret}}
+  kube-api: {audit_log: {enabled: true}, extra_args: {tls-sni-cert-key: s3cret}}
   kube-controller: {cluster_cidr: 10.64.0.0/16}
 cloud_provider: {name: openstack, openstackCloudProvider: {global: {auth-url: "https://c.example.com:5000"}}}
 addons: "apiVersion: v1\\nkind: Namespace\\nmetadata: {name: apps}\\n"

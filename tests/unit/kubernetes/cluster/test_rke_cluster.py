@@ -414,6 +414,13 @@ def test_a_config_for_each_node_of_rke2(heat: Heat, run: CloudRun, make: Make) -
     assert sorted(each.name for each in Path(cluster.directory).iterdir()) == ["s-0.yaml"]
 
 
+@pytest.mark.parametrize(("version", "number"), [("v1.36.99+rke2r1", 1), ("v1.36.2+rke2r1", 0)])
+def test_a_release_that_may_come_is_a_warning(run: CloudRun, make: Make, version: str, number: int) -> None:
+    cluster = make(distribution="rke2", kubernetes_version=version)
+    found = rke_files.warnings(resolved(cluster, [cluster], run.admin), None)
+    assert sum(version in each for each in found) == number
+
+
 @pytest.mark.parametrize("floating", [None, [], ["192.0.2.10", "192.0.2.11"]])
 def test_a_command_by_ssh_is_printed_for_a_server_that_is_reached(
     heat: Heat, run: CloudRun, make: Make, floating: list[str] | None
