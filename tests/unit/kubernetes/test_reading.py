@@ -235,6 +235,15 @@ windows_prefered_cluster: false
 """
 
 
+def test_a_template_is_refused_as_one(tmp_path: Path) -> None:
+    """The file that Ansible or Helm makes of it is YAML."""
+    (tmp_path / "cluster.yml").write_text("nodes:\n- address: {{ rke.master.ip }}\n  role: [etcd]\n")
+    with pytest.raises(SpecError) as refused:
+        read(tmp_path / "cluster.yml")
+    (mistake,) = refused.value.mistakes
+    assert (mistake.code, "template" in mistake.fix) == ("spec.unreadable", True)
+
+
 def test_a_cluster_of_rancher(path: Path, wording: Wording) -> None:
     """Its node pools define the nodes, and its own keys are no keys of RKE."""
     wording(told(path, RANCHER))
