@@ -13,7 +13,13 @@ from typing import Any
 
 from openstack_prep.base.ranges import Ip, Range
 from openstack_prep.resources.addresses.address_pairs import DISTRIBUTED
-from openstack_prep.resources.lists.neutron_records import GroupRecord, PortRecord, RuleRecord, SubnetRecord
+from openstack_prep.resources.lists.neutron_records import (
+    AddressPair,
+    GroupRecord,
+    PortRecord,
+    RuleRecord,
+    SubnetRecord,
+)
 from openstack_prep.resources.network.security_group_rule import is_about
 
 # A subnet's allocation pools, as addresses and as options of ``openstack subnet set``.
@@ -193,6 +199,26 @@ def answered(groups: Iterable[GroupRecord], traffic: Traffic) -> Admission:
 def allows(port: PortRecord, wanted: Block) -> bool:
     """Whether a port may send from every address of a network with its own MAC address."""
     return wanted in allowed_parts(port, wanted)
+
+
+def diverting(port: PortRecord, address: str) -> list[AddressPair]:
+    """Return the pairs with exactly an address and a MAC address that is not the port's.
+
+    OVN sends what is for the address to that MAC address, whatever other pairs the port has.
+    Source: Neutron 29.0.0, ovn_client.py (_get_allowed_addresses_from_port); seen with packets (tests/packets).
+    """
+    wanted = ipaddress.ip_network(address)
+    others = (pair for pair in port.allowed_address_pairs if pair.mac_address != port.mac_address)
+    return [pair for pair in others if ipaddress.ip_network(pair.ip_address, strict=False) == wanted]
+
+
+def without_diverting(port: PortRecord, address: str) -> list[str]:
+    """Return the words of the client that leave a port its pairs, without those that divert an address."""
+    gone = diverting(port, address)
+    kept = (pair for pair in port.allowed_address_pairs if pair not in gone)
+    pairs = [f"ip-address={pair.ip_address},mac-address={pair.mac_address}" for pair in kept]
+    words = [word for pair in pairs for word in ("--allowed-address", pair)]
+    return ["port", "set", "--no-allowed-address", *words, port.id]
 
 
 def allowed_parts(port: PortRecord, wanted: Block) -> list[Block]:

@@ -21,8 +21,10 @@ from openstack_prep.neutron.rules import (
     allows,
     answered,
     covers,
+    diverting,
     networks_around,
     runs_ovn,
+    without_diverting,
 )
 from openstack_prep.openshift.verify.access_path import AccessPath, addresses, some
 from openstack_prep.openshift.verify.chain import ok, unknown
@@ -48,16 +50,24 @@ def pairs(path: AccessPath) -> Iterator[Diagnostic]:
             status=DiagnosticStatus.WARNING,
         )
     protected = [port for port in path.nodes if port.port_security_enabled]
+    network = path.port.network_id
+    ovn = runs_ovn([each for each in path.view.ports if each.network_id == network])
     for address in addresses(path.port):
         missing = [port for port in protected if not allows(port, ipaddress.ip_network(address))]
+        diverted = [port for port in protected if diverting(port, address)] if ovn else []
+        clean = [f"{path.client} {shell.join(without_diverting(port, address))}" for port in diverted]
         if missing:
             yield Diagnostic(
                 code="pairs.missing",
                 where=PAIRS,
                 what=f"{address} is not allowed on {_names(missing)}",
                 why="Neutron drops what these machines send from that address",
-                fix=f"{path.repair} --vip {address}",
+                fix=" && ".join([*clean, f"{path.repair} --vip {address}"]),
             )
+        elif diverted:
+            what = f"{address} is also allowed with another MAC address on {_names(diverted)}"
+            why = "OVN sends what is for the address to that MAC address"
+            yield Diagnostic(code="pairs.missing", where=PAIRS, what=what, why=why, fix=" && ".join(clean))
         elif protected:
             yield _with_ovn(path, address) or ok(PAIRS, f"{address} is allowed on {_count(protected, 'port')}")
 

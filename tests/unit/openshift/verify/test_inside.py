@@ -44,6 +44,17 @@ def test_with_ovn_a_floating_ip_needs_a_pair_with_the_address_itself(more: list[
     assert {str(link.status) for link in links(alone)["api"] if link.where == "address pairs"} == {"ok"}
 
 
+@pytest.mark.parametrize(("more", "seen"), [([OVNS_PORT], ["pairs.missing"]), ([AN_AGENTS_PORT], []), ([], [])])
+def test_with_ovn_a_pair_with_another_mac_address_diverts_the_address(more: list[Any], seen: list[str]) -> None:
+    view = right()
+    nodes = {each["id"]: each for each in view.ports if each["device_owner"] == "compute:nova"}
+    own = next(iter(nodes.values()))["allowed_address_pairs"]
+    other = pairs(*(each["ip_address"] for each in own), mac="00:00:5e:00:01:1e")["allowed_address_pairs"]
+    ports = [{**each, "allowed_address_pairs": [*own, *other]} if each["id"] in nodes else each for each in view.ports]
+    said = [link for link in links(replace(view, ports=[*ports, *more]))["api"] if link.where == "address pairs"]
+    assert [link.code for link in said if str(link.status) != "ok"] == seen
+
+
 def test_a_missing_pair(wording: Wording) -> None:
     found = wrong(changed("master-1-0", **pairs("10.0.0.7")))
     wording(found)
