@@ -238,12 +238,17 @@ def _with_pairs(path: Path) -> Iterator[Diagnostic]:
     what = f"no pair of {path.address} with {path.mac} on {names}"
     if others:
         what += f"; pairs with another MAC address allow nothing that the virtual machine sends ({len(others)} ports)"
-    yield documented(
-        code="bridge.pair-missing",
-        where=path.name,
-        what=what,
-        fix=path.visible.apply,
-    )
+    fix = path.visible.apply
+    if runs_ovn(path.visible.on(path.network)):
+        # neutron 29.0.0, common/ovn/utils.py, validate_port_allowed_address_pairs_vrrp_mac
+        fix = f"{_unfiltered(path, missing)}  # for Neutron 29, which refuses such pairs with OVN; before: {fix}"
+    yield documented(code="bridge.pair-missing", where=path.name, what=what, fix=fix)
+
+
+def _unfiltered(path: Path, ports: Sequence[PortRecord]) -> str:
+    """Return the commands that disable port security on ports."""
+    off = ("port", "set", "--no-security-group", "--no-allowed-address", "--disable-port-security")
+    return " && ".join(path.visible.openstack(*off, each) for each in sorted(port.id for port in ports))
 
 
 def _by_ovn(path: Path) -> Iterator[Diagnostic]:
@@ -251,8 +256,6 @@ def _by_ovn(path: Path) -> Iterator[Diagnostic]:
     ovn = runs_ovn(path.visible.on(path.network))
     if ovn is False or len(path.wanting) < 2:
         return
-    ids = " ".join(sorted(port.id for port in path.wanting))
-    off = path.visible.openstack("port", "set", "--no-security-group", "--no-allowed-address")
     yield Diagnostic(
         code="bridge.ovn-one-port",
         status=DiagnosticStatus.ERROR if ovn else DiagnosticStatus.UNKNOWN,
@@ -260,8 +263,8 @@ def _by_ovn(path: Path) -> Iterator[Diagnostic]:
         what=f"{len(path.wanting)} ports of {path.network.name} are to have {path.mac}"
         + ("" if ovn else ", and whether OVN runs the network is not visible"),
         why="OVN sends all frames for a MAC address to one port, even if the virtual machine runs on another node",
-        fix=f"for id in {ids}; do {off} --disable-port-security $id; done"
-        "  # without pairs; or let the virtual machine run on one node only, and select its port alone in nodes",
+        fix=f"{_unfiltered(path, path.wanting)}  # without pairs; or let the virtual machine run on one node only, "
+        "and select its port alone in nodes",
     )
 
 

@@ -62,6 +62,15 @@ def test_without_a_pair_with_its_mac_address_frames_are_dropped(pairs: list[dict
     assert found.fix == "openstack-prep apply"
 
 
+def test_neutron_29_refuses_the_pair_with_ovn() -> None:
+    (found,) = diagnose(SETTINGS, (WEB,), visible(port("p1", "s1"), port("o3", **OVN)))
+    command, _, rest = found.fix.partition("  # ")
+    assert found.code == "bridge.pair-missing"
+    assert command.startswith("openstack --os-cloud ")
+    assert command.endswith(" --disable-port-security p1")
+    assert "openstack-prep apply" in rest
+
+
 def test_pairs_that_the_spec_declares_itself_may_be_on_one_node_alone() -> None:
     ports = [port("p1", "s1", allowed_address_pairs=[PAIR]), port("p2", "s2"), port("o3", **OVN)]
     assert codes(visible(*ports, servers=2)) == ["bridge.pair-missing", "bridge.ovn-one-port"]
