@@ -69,6 +69,13 @@ def variable_words(options: argparse.Namespace) -> list[str]:
     return words + [word for path in options.vars_file for word in ("--vars-file", str(path))]
 
 
+def fix_options(options: argparse.Namespace) -> list[str]:
+    """Return the options that a printed command needs besides the spec, to read the same one by the same entry."""
+    folders = [word for folder in options.directory for word in ("-C", str(folder))]
+    cloud = ["--os-cloud", options.os_cloud] if options.os_cloud else []
+    return [*folders, *cloud, *variable_words(options)]
+
+
 def add_lock_timeout(parser: argparse.ArgumentParser) -> None:
     """Add the option of all commands that write: how long to wait for another run."""
     parser.add_argument(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from openstack_prep.base import shell
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.entries import ADMINISTRATOR
@@ -24,18 +27,20 @@ def render_clusters(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[s
         return {cluster.name: cluster.render(run) for cluster in spec.chosen if isinstance(cluster, RkeCluster)}
 
 
-def examine_mesh(cloud: Cloud, spec: Spec, *, path: str = "SPEC", jobs: int = JOBS) -> mesh.Examination:
+def examine_mesh(
+    cloud: Cloud, spec: Spec, *, path: str = "SPEC", options: Sequence[str] = (), jobs: int = JOBS
+) -> mesh.Examination:
     """Return the traffic that must pass between the clusters of a spec's mesh, and the problems found; only reads.
 
-    ``path`` is the spec's file, for the commands in ``fix``.  The connection is an administrator's, or of the
-    spec's own project.  Raises SpecError when fewer than two clusters take part, or when a stack has no outputs
-    for its nodes; CloudError.
+    ``path`` is the spec's file, and ``options`` are further words, for the commands in ``fix``.  The connection is an
+    administrator's, or of the spec's own project.  Raises SpecError when fewer than two clusters take part, or when a
+    stack has no outputs for its nodes; CloudError.
     """
     if any(isinstance(resource, RkeCluster) for resource in spec.resources):
         spec = spec.limited_to(RkeCluster.kind)
     spec, run = open_run(cloud, spec, jobs)
     with cloud.reading():
         try:
-            return mesh.look(run, spec.resources, path=path)
+            return mesh.look(run, spec.resources, words=shell.join([*options, path]))
         except SpecError as error:
             raise SpecError(spec.placed(error.mistakes)) from None

@@ -30,6 +30,8 @@ SAFE = {
         "again",
         "quoted",
         "trial",
+        "words",
+        "self.spec",
         "reason",  # of what ssh printed, in front of the command
     ),
     *("kubeconfig", "kubectl", "helm", "file", "fetch", "patch", "name", "namespace", "verb", "context", "at_target"),

@@ -6,6 +6,7 @@ import argparse
 
 from openstack_prep.base import shell
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.cli.of_spec import fix_options
 from openstack_prep.cli.output import print_result
 from openstack_prep.cli.running import open_spec
 from openstack_prep.exposures.paths import examination
@@ -17,8 +18,9 @@ from openstack_prep.kubernetes.services import records
 def run(options: argparse.Namespace) -> int:
     running = _running(options)
     cloud, spec = open_spec(options, options.spec)
+    more, hosts = fix_options(options), options.hosts
     path = str(options.spec)
-    report = examination.look(cloud, spec, path=path, hosts=options.hosts, running=running, jobs=options.jobs)
+    report = examination.look(cloud, spec, path=path, options=more, hosts=hosts, running=running, jobs=options.jobs)
     print_result(options, report, report.data())
     return 0 if report.ok else 1
 

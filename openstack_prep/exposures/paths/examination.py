@@ -8,6 +8,7 @@ from pathlib import Path
 from pathlib import Path as FilePath
 from typing import Any
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import DiagnosticStatus, errors, summary
 from openstack_prep.base.errors import Mistake, NotFound, SpecError
 from openstack_prep.base.raw import Values
@@ -22,6 +23,7 @@ from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.machine_pairs import MachinePairs
 from openstack_prep.exposures.paths.hops import Running, View, VisibleRecordset, hops, name_to_resolve
 from openstack_prep.exposures.virtualization import VisibleNodes
+from openstack_prep.neutron.rules import runs_ovn
 from openstack_prep.openshift.names.resolver import resolve
 from openstack_prep.openshift.verify.chain import Chain, tree
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
@@ -39,6 +41,7 @@ from openstack_prep.resources.lists.neutron_records import (
     list_by_id,
     list_records,
 )
+from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.spec import Spec
 from openstack_prep.verbs.opening import open_run
 
@@ -121,14 +124,15 @@ def examination_look(
     *,
     spec: str,
     path: str,
+    words: str,
     hosts: FilePath | None,
     running: Running | None = None,
 ) -> PathReport:
     """Return the exposures of a spec, hop by hop; only reads.
 
-    ``resources`` are resolved. ``path`` is the spec's file, for commands; ``hosts`` a hosts file to read before the
-    resolver; ``running`` is what was read of one of the clusters. Raises SpecError if the spec has no exposed cluster,
-    or not the one that runs, and CloudError.
+    ``resources`` are resolved. ``path`` is the file of the spec; ``words`` have its options as well, for commands. With
+    ``hosts`` a hosts file is read before the resolver; ``running`` is what was read of one of the clusters. Raises
+    SpecError if the spec has no exposed cluster, or not the one that runs, and CloudError.
     """
     clusters = [resource for resource in resources if isinstance(resource, ExposedCluster)]
     if not clusters:
@@ -140,12 +144,14 @@ def examination_look(
     seen = _recordsets(
         run, resources, {name for each in placed.values() for one in each for name in one.exposure.names}
     )
+    ports = [resource for resource in resources if isinstance(resource, Port)]
     paths = [
         _path(one, view)
         for cluster in clusters
         for view in (
             replace(
-                _view(run, cluster, path, answers, _paired(run, cluster, resources)),
+                _view(run, cluster, words, answers, _paired(run, cluster, resources)),
+                declared_ports=[port.name for port in cluster.of_project(ports)],
                 recordsets=seen,
                 placed=placed[cluster.key],
                 unclaimed=frozenset(
@@ -190,18 +196,21 @@ def _paired(run: CloudRun, cluster: ExposedCluster, resources: Sequence[Resource
 
 
 def _view(
-    run: CloudRun, cluster: ExposedCluster, path: str, answers: Mapping[str, Any], paired: Collection[str]
+    run: CloudRun, cluster: ExposedCluster, words: str, answers: Mapping[str, Any], paired: Collection[str]
 ) -> View:
     observed = run.look(cluster)
     drift = tuple(sorted(observed.values["drift"])) if observed else None
     ports, floating_ips = _of_project(run, cluster, PortRecord), _of_project(run, cluster, FloatingIPRecord)
     nodes = _nodes(run, cluster, ports)
     groups = {group for node in nodes or () for group in node.security_groups}
+    around = {node.network_id for node in nodes or ()}
     routers = {floating_ip.router_id for floating_ip in floating_ips if floating_ip.router_id}
     return View(
-        spec=path,
+        spec=words,
+        cloud=run.admin.name,
         cluster=cluster,
         nodes=nodes,
+        runs_ovn=runs_ovn([port for port in ports if port.network_id in around]) is True,
         groups=list_by_id(run.admin.network, GroupRecord, groups),
         around_nodes=_around(run, cluster, nodes, paired),
         floating_ips=floating_ips,
@@ -277,18 +286,23 @@ def look(
     spec: Spec,
     *,
     path: str = "SPEC",
+    options: Sequence[str] = (),
     hosts: Path | None = None,
     running: Running | None = None,
     jobs: int = JOBS,
 ) -> PathReport:
     """Return the exposures of a spec: which address leads to what, and the state of each hop; only reads.
 
-    ``path`` is the spec's file, for the commands in ``fix``; ``hosts`` is a hosts file to read before the resolver;
-    ``running`` is what one of its clusters has. Raises SpecError when the spec has no exposed clusters; CloudError.
+    ``path`` is the spec's file, and ``options`` are further words, for the commands in ``fix``; ``hosts`` is a hosts
+    file to read before the resolver; ``running`` is what one of its clusters has. Raises SpecError when the spec has no
+    exposed clusters; CloudError.
     """
     spec, run = open_run(cloud, spec, jobs)
     with cloud.reading():
         try:
-            return examination_look(run, spec.resources, spec=spec.name, path=path, hosts=hosts, running=running)
+            words = shell.join([*options, path])
+            return examination_look(
+                run, spec.resources, spec=spec.name, path=path, words=words, hosts=hosts, running=running
+            )
         except SpecError as error:
             raise SpecError(spec.placed(error.mistakes)) from None

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.style import first_of
+from openstack_prep.clusters import installer_names as naming
 from openstack_prep.exposures import services
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.endpoint import Exposed, ExposedPort, PlacedExposure, Way
@@ -23,7 +24,7 @@ from openstack_prep.exposures.virtualization import VisibleNodes, diagnose
 from openstack_prep.exposures.virtualization import manifests as machines
 from openstack_prep.exposures.virtualization.manifests import served
 from openstack_prep.kubernetes.services import ServiceRecord
-from openstack_prep.neutron.rules import Traffic, allows, answered
+from openstack_prep.neutron.rules import Block, Traffic, allows, answered, diverting, without_diverting
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.openshift.verify.outside import without_forwardings
@@ -77,6 +78,7 @@ def _judged(placed: PlacedExposure, declared: Recordset, record: RecordsetRecord
 # --- hops -------------------------------------------------------------------------------------
 
 
+API = 6443
 NAME, FLOATING_IP, ADDRESS, PAIRS, GROUPS = "name", "floating IP", "address", "address pairs", "security groups"
 ROUTER, NODES, FILES = "router", "nodes", "files"
 
@@ -86,10 +88,16 @@ class View:
     """What was read of one cluster; None stands for what is not in this cloud, or may not be read."""
 
     spec: str
-    """Path of the spec, for commands."""
+    """The spec's file and options, for commands."""
+    cloud: str = ""
+    """Entry of clouds.yaml for commands."""
     cluster: ClusterFields
     nodes: Sequence[PortRecord] | None = None
     """Ports of its nodes; None: they are no servers of this cloud."""
+    runs_ovn: bool = False
+    """Whether OVN is known to run the nodes' networks."""
+    declared_ports: Collection[str] = ()
+    """Names of the ports that the spec declares."""
     groups: Mapping[str, GroupRecord] = field(default_factory=dict)
     """Security groups of these ports, by id, with their rules."""
     floating_ips: Sequence[FloatingIPRecord] = ()
@@ -114,7 +122,11 @@ class View:
     @property
     def apply(self) -> str:
         """The command that makes what the spec declares."""
-        return f"openstack-prep apply {shell.quote(self.spec)}"
+        return f"openstack-prep apply {self.spec}"
+
+    def openstack(self, *words: str) -> str:
+        """Return a line for the shell: the client's command, with the entry of clouds.yaml in use."""
+        return shell.join(["openstack", "--os-cloud", self.cloud, *words])
 
 
 def hops(placed: PlacedExposure, view: View) -> Iterator[Diagnostic]:
@@ -143,16 +155,16 @@ def _names(placed: PlacedExposure, view: View) -> Iterator[Diagnostic]:
         answer = view.answers.get(host)
         if answer is None:
             continue
+        fix = f"let {name} lead to {placed.outside or 'the address'}: the files in {view.cluster.directory} say so"
         if answer.late:
             yield unknown("dns.timeout", NAME, f"{answer.source} did not resolve {host} in time", "try again")
         elif not answer.addresses:
             below = f", a name below {name}," if host != name else ""
-            fix = f"let {name} lead to {placed.outside or 'the address'}: the files in {view.cluster.directory} say so"
             why = "whoever connects by this name fails"
             yield Diagnostic(code="dns.missing", where=NAME, what=f"{host}{below} has no address", why=why, fix=fix)
         elif placed.outside and placed.outside not in answer.addresses:
             what = f"{host} is {', '.join(answer.addresses)} ({answer.source}), not {placed.outside}"
-            yield Diagnostic(code="dns.wrong-address", where=NAME, what=what, fix=f"correct the DNS of {name}")
+            yield Diagnostic(code="dns.wrong-address", where=NAME, what=what, fix=fix)
         else:
             yield ok(NAME, f"{host} is {', '.join(answer.addresses)} ({answer.source})")
 
@@ -175,7 +187,7 @@ def _router(placed: PlacedExposure, view: View) -> Iterator[Diagnostic]:
     router = view.routers.get(found.router_id) if found and found.router_id else None
     if router and router.admin_state_up is False:
         what = f"{router.name or router.id}, which serves {placed.public_address}, is switched off"
-        fix = shell.join(["openstack", "router", "set", "--enable", router.id])
+        fix = view.openstack("router", "set", "--enable", router.id)
         yield Diagnostic(code="router.disabled", where=ROUTER, what=what, fix=fix)
 
 
@@ -190,17 +202,36 @@ def _floating_ip(placed: PlacedExposure, view: View) -> Diagnostic:
         return ok(FLOATING_IP, f"{address} forwards {', '.join(map(str, exposure.ports))} to {internal}")
     if not found.port_id:
         what = f"{address} is attached to no port"
-        fix = view.apply if exposure.pool else "declare floating_ip_attachments; for OpenShift: openstack-prep post-ipi"
+        fix = view.apply if exposure.pool else _attach(exposure, address, view)
         if found.port_forwardings:  # Neutron 29.0.0, services/portforwarding/pf_plugin.py, _check_floatingip_request
             what += f", and its port forwardings lead elsewhere: {'; '.join(map(str, found.port_forwardings))}"
             taken = {found: found.port_forwardings}
-            delete = without_forwardings("openstack", taken, [view.apply] if exposure.pool else [])
+            delete = without_forwardings(view.openstack(), taken, [view.apply] if exposure.pool else [])
             fix = delete if exposure.pool else f"{delete}  # then {fix}"
         return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=fix)
     if placed.address and found.fixed_ip_address != placed.address:
         what = f"{address} leads to {found.fixed_ip_address}, not to {placed.address}"
-        return Diagnostic(code="floating-ip.in-use", where=FLOATING_IP, what=what, fix=f"detach it, then {view.apply}")
+        fix = f"{view.openstack('floating', 'ip', 'unset', '--port', address)} && {view.apply}"
+        return Diagnostic(code="floating-ip.in-use", where=FLOATING_IP, what=what, fix=fix)
     return ok(FLOATING_IP, f"{address} leads to {found.fixed_ip_address}")
+
+
+def _attach(exposure: Exposed, address: str, view: View) -> str:
+    """Return how to attach a floating IP whose exposure has no pool: OpenShift's own ports are post-ipi's."""
+    if infra_id := _infra_id(view):
+        service = "--api-ip" if _is_api(exposure) else "--ingress-ip"
+        cluster = ["--os-cloud", view.cloud, "--infra-id", infra_id]
+        return shell.join(["openstack-prep", "post-ipi", *cluster, service, address])
+    fix = f"declare floating_ip {exposure.floating_ip} and its port in floating_ip_attachments, then {view.apply}"
+    return f"{fix}; for OpenShift: openstack-prep post-ipi"
+
+
+def _infra_id(view: View) -> str | None:
+    return view.cluster.nodes.infra_id if view.cluster.nodes else None
+
+
+def _is_api(exposure: Exposed) -> bool:
+    return any(port.port == API for port in exposure.ports)
 
 
 def _reserved(placed: PlacedExposure, view: View) -> Diagnostic:
@@ -227,7 +258,7 @@ def _on_nodes(placed: PlacedExposure, view: View, nodes: Sequence[PortRecord]) -
         return
     if off := [port for port in nodes if port.admin_state_up is False]:
         what = f"{_named(off)} {'is' if len(off) == 1 else 'are'} switched off"
-        fix = " && ".join(shell.join(["openstack", "port", "set", "--enable", port.id]) for port in off)
+        fix = " && ".join(view.openstack("port", "set", "--enable", port.id) for port in off)
         yield Diagnostic(code="port.down", where=NODES, what=what, fix=fix)
     secured = [port for port in nodes if port.port_security_enabled]
     if placed.address and placed.exposure.how in ON_NODES:
@@ -239,7 +270,13 @@ def _on_nodes(placed: PlacedExposure, view: View, nodes: Sequence[PortRecord]) -
 
 
 def _behind(placed: PlacedExposure, secured: Sequence[PortRecord], view: View) -> Sequence[PortRecord]:
-    """Return the ports that may send from the address that a floating IP leads to; all if OpenStack shows none."""
+    """Return the ports that may send from the address that a floating IP leads to; all if OpenStack shows none.
+
+    Of OpenShift, whose machines all may send from both addresses, it is the masters' for the API, or else the workers'.
+    """
+    if placed.exposure.how == "floating-ip" and (infra_id := _infra_id(view)):
+        role = "master" if _is_api(placed.exposure) else "worker"
+        return [port for port in secured if (naming.role(port.name, infra_id) or "worker") == role] or secured
     floating_ip = _record_of(placed, view) if placed.exposure.how == "floating-ip" else None
     if floating_ip is None or floating_ip.fixed_ip_address is None:
         return secured
@@ -262,15 +299,17 @@ def _bridge(placed: PlacedExposure, view: View, around: VisibleNodes) -> Iterato
 
 def _pairs(address: str, secured: Sequence[PortRecord], view: View) -> Diagnostic:
     missing = [port for port in secured if not allows(port, ipaddress.ip_network(address))]
-    if not missing:
+    diverted = [port for port in secured if diverting(port, address)] if view.runs_ovn else []
+    clean = [view.openstack(*without_diverting(port, address)) for port in diverted]
+    what = f"{address} is not allowed on {_named(missing)}"
+    why = "Neutron drops what these nodes send from that address"
+    if diverted and not missing:
+        what = f"{address} is also allowed with another MAC address on {_named(diverted)}"
+        why = "OVN sends what is for the address to that MAC address"
+    elif not missing:
         return ok(PAIRS, f"{address} is allowed on {_count(secured)}")
-    return Diagnostic(
-        code="pairs.missing",
-        where=PAIRS,
-        what=f"{address} is not allowed on {_named(missing)}",
-        why="Neutron drops what these nodes send from that address",
-        fix=view.apply,
-    )
+    fix = " && ".join([*clean, *([view.apply] if missing else [])])
+    return Diagnostic(code="pairs.missing", where=PAIRS, what=what, why=why, fix=fix)
 
 
 def _groups(
@@ -301,9 +340,10 @@ def _groups(
             continue
         (blocked if set(node.security_groups) <= view.groups.keys() else unread).append(node)
     source = ", ".join(map(str, wanted)) or "everywhere"
-    if blocked and (exposure.how != "floating-ip" or len(blocked) == len(secured)):
+    if blocked and (exposure.how != "floating-ip" or _infra_id(view) or len(blocked) == len(secured)):
         what = f"{shown} from {source} does not reach {_named(blocked)}"
-        fix = view.apply if view.cluster.open_in else f"set open_in of cluster {exposure.cluster}, then {view.apply}"
+        missing = ["--ingress", "--ethertype", f"IPv{version}", "--protocol", port.protocol, "--dst-port", str(number)]
+        fix = _open(view, blocked, missing, wanted)
         yield Diagnostic(code="security-group.blocks", where=GROUPS, what=what, fix=fix)
     elif unread:
         what = f"{shown} to {_named(unread)}: these credentials may not read a group that decides"
@@ -311,6 +351,40 @@ def _groups(
     else:
         some = f"{len(secured) - len(blocked)} of " if blocked else ""
         yield ok(GROUPS, f"{shown} from {source} reaches {some}{_count(secured)}")
+
+
+def _open(view: View, blocked: Sequence[PortRecord], rule: Sequence[str], remotes: Sequence[Block]) -> str:
+    """Return how to let requests in to ports: by the spec, where it can, or else by rules in the ports' own groups."""
+    open_in = view.cluster.open_in
+    groups = {port.id: _group_of(view, port, blocked) for port in blocked}
+    if open_in is None:
+        name = next((group.name for group in groups.values() if group), "a security group of the nodes")
+        return f"set open_in: {name} of cluster {view.cluster.name} in exposed_clusters, then {view.apply}"
+    named = {group.id for group in view.groups.values() if group.name == open_in}
+    others = [port for port in blocked if not (named & {*port.security_groups} or port.name in view.declared_ports)]
+    if not others:
+        return view.apply
+    sources = [["--remote-ip", str(remote)] for remote in remotes] or [[]]
+    commands = [
+        view.openstack("security", "group", "rule", "create", *rule, *source, group.id)
+        for port in others
+        for source in sources
+        if (group := groups[port.id])
+    ]
+    bare = [port.id for port in others if groups[port.id] is None]
+    commands += [view.openstack("port", "set", "--security-group", open_in, each) for each in bare]
+    return " && ".join([*dict.fromkeys(commands), *([view.apply] if bare else [])])
+
+
+def _group_of(view: View, port: PortRecord, ports: Sequence[PortRecord]) -> GroupRecord | None:
+    """Return the group of a port that is best opened: of its project, and if possible not the default one."""
+    groups = (view.groups[each] for each in port.security_groups if each in view.groups)
+
+    def rank(group: GroupRecord) -> tuple[bool, bool, bool]:
+        of_all = all(group.id in each.security_groups for each in ports)
+        return group.project_id != port.project_id, group.name == "default", not of_all
+
+    return min(groups, key=rank, default=None)
 
 
 # --- the cluster ----------------------------------------------------------------------------

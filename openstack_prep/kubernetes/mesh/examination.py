@@ -203,12 +203,17 @@ class GroupFilter:
         )
 
     def _group(self, ports: Sequence[PortRecord]) -> str:
-        """Return the commands that give ports a group: that of the other nodes, or a new one."""
-        others = [each for port in self.cluster.ports for each in port.security_groups]
-        name = others[0] if others else f"mesh-{self.cluster.name}"
-        owner = self.visible.for_owner(ports[0])
-        commands = [] if others else [self.visible.openstack("security", "group", "create", *owner, name)]
-        commands += [self.visible.openstack("port", "set", "--security-group", name, port.id) for port in ports]
+        """Return the commands that give ports the groups that the other nodes have in common, or a new one."""
+        nodes = (*self.cluster.ports, *self.cluster.others)
+        others = [port.security_groups for port in nodes if port.security_groups]
+        names = [each for each in others[0] if all(each in groups for groups in others)] if others else []
+        commands = []
+        if not names:
+            names = [f"mesh-{self.cluster.name}"]
+            owner = self.visible.for_owner(ports[0])
+            commands = [self.visible.openstack("security", "group", "create", *owner, *names)]
+        words = [word for name in names for word in ("--security-group", name)]
+        commands += [self.visible.openstack("port", "set", *words, port.id) for port in ports]
         return " && ".join(commands)
 
     def _unreadable(self, groups: Sequence[str], ports: Sequence[PortRecord]) -> Diagnostic:
@@ -503,7 +508,8 @@ def _among(
     senders = [port for port in cluster.ports if sources & cluster.roles.get(port.id, frozenset())]
     if len(receivers) == 1:  # security groups do not filter what a machine sends to itself
         senders = [port for port in senders if port not in receivers]
-    yield from admission(visible, replace(cluster, ports=senders), replace(cluster, ports=receivers), passage)
+    one, other = (replace(cluster, ports=ports, others=cluster.ports) for ports in (senders, receivers))
+    yield from admission(visible, one, other, passage)
 
 
 # --- examination ------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from openstack_prep.base import ranges, shell
+from openstack_prep.base import ranges
 from openstack_prep.base.diagnostic import Diagnostic, by_weight
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.ranges import Range
@@ -83,36 +83,39 @@ def as_declared(visible: VisibleNetworks, clusters: Iterable[tuple[DeclaredProje
     return replace(visible, groups=groups)
 
 
-def fixed_by_spec(found: Iterable[Diagnostic], left: Iterable[Diagnostic], path: str) -> Iterator[Diagnostic]:
+def fixed_by_spec(
+    found: Iterable[Diagnostic], left: Iterable[Diagnostic], words: str, *, own: bool
+) -> Iterator[Diagnostic]:
     """Yield diagnostics; the fix of those that the declared rules and pairs would remove is to apply the spec.
 
-    A rule or pair that is added by hand has no record, so destroy would leave it.
+    A rule or pair that is added by hand has no record, so destroy would leave it.  ``own``: the connection is in the
+    project of all pairs, so that `address-pairs sync` may allow them.
     """
     remaining = {(diagnostic.code, diagnostic.where, diagnostic.what) for diagnostic in left}
     for diagnostic in found:
         if (diagnostic.code, diagnostic.where, diagnostic.what) in remaining:
             yield diagnostic
         else:
-            verb = "address-pairs sync" if diagnostic.code in ("pairs.missing", "pairs.partial") else "apply"
-            yield replace(diagnostic, fix=f"openstack-prep {verb} {shell.quote(path)}")
+            verb = "address-pairs sync" if own and diagnostic.code in ("pairs.missing", "pairs.partial") else "apply"
+            yield replace(diagnostic, fix=f"openstack-prep {verb} {words}")
 
 
 # --- from spec --------------------------------------------------------------------------------
 
 
-def look(run: CloudRun, resources: Sequence[Resource], *, path: str = "SPEC") -> Examination:
+def look(run: CloudRun, resources: Sequence[Resource], *, words: str = "SPEC") -> Examination:
     """Return the traffic that must pass between the clusters of a mesh, and the problems found; only reads.
 
-    ``path`` is the spec's file, for the commands in ``fix``.  Raises SpecError when fewer than two clusters take part,
-    or when a stack has no outputs for its nodes; CloudError.
+    ``words`` are the spec's file and options, for the commands in ``fix``.  Raises SpecError when fewer than two
+    clusters take part, or when a stack has no outputs for its nodes; CloudError.
     """
     clusters = [resource for resource in resources if isinstance(resource, RkeCluster) and _takes_part(resource)]
     if len(clusters) < 2:
         named = ", ".join(str(cluster.key) for cluster in clusters) or "no cluster"
         fix = "declare cilium with a mesh in two or more of rke_clusters"
         raise SpecError([Mistake("rke_clusters", f"{named} takes part in a mesh", fix)])
-    seen = [_read_nodes(run, resources, cluster, path) for cluster in clusters]
-    return _look(run, [DeclaredProject(cluster, resources) for cluster in clusters], seen, path)
+    seen = [_read_nodes(run, resources, cluster, words) for cluster in clusters]
+    return _look(run, [DeclaredProject(cluster, resources) for cluster in clusters], seen, words)
 
 
 def _takes_part(cluster: RkeCluster) -> bool:
@@ -137,12 +140,12 @@ class ClusterNodes:
     diagnostic: Diagnostic | None = None
 
 
-def _read_nodes(run: CloudRun, resources: Sequence[Resource], cluster: RkeCluster, path: str) -> ClusterNodes:
+def _read_nodes(run: CloudRun, resources: Sequence[Resource], cluster: RkeCluster, words: str) -> ClusterNodes:
     outputs = read_outputs(run, cluster.owner, cluster.stack)
     project_id = run.find_project_id(cluster.owner)
     ports = ports_of(run, project_id)
     if outputs is None or not outputs.settled:
-        diagnostic = _unreadable(run, cluster, project_id, outputs, path)
+        diagnostic = _unreadable(run, cluster, project_id, outputs, words)
         network = cluster.related.parameters(cluster).get("network")
         network_id = run.find_id(cluster.sibling(Existing, network, of="network")) if network else None
         return ClusterNodes(networks=(network_id,) if network_id else (), others=ports, diagnostic=diagnostic)
@@ -170,7 +173,7 @@ def _read_nodes(run: CloudRun, resources: Sequence[Resource], cluster: RkeCluste
         others=ports,
         by_bgp="bgp" in protocols,
         speakers="layer2" in protocols,
-        diagnostic=_without_port(resources, cluster, names, found, path),
+        diagnostic=_without_port(resources, cluster, names, found, words),
     )
 
 
@@ -179,7 +182,11 @@ def _addresses(port: PortRecord) -> set[str]:
 
 
 def _without_port(
-    resources: Sequence[Resource], cluster: RkeCluster, names: Mapping[str, str], ports: Sequence[PortRecord], path: str
+    resources: Sequence[Resource],
+    cluster: RkeCluster,
+    names: Mapping[str, str],
+    ports: Sequence[PortRecord],
+    words: str,
 ) -> Diagnostic | None:
     """Return a diagnostic for nodes that the stack's outputs name and that have no port."""
     there = {address for port in ports for address in _addresses(port)}
@@ -192,14 +199,14 @@ def _without_port(
         where=cluster.name,
         what=f"no server of stack/{cluster.stack} has a port with the address of {', '.join(lost)}",
         why="address pairs and security groups apply to its port",
-        fix=f"openstack-prep apply {shell.quote(path)}"
+        fix=f"openstack-prep apply {words}"
         if stacks
         else f"ask the owner of stack/{cluster.stack} to re-create these servers",
     )
 
 
 def _unreadable(
-    run: CloudRun, cluster: RkeCluster, project_id: str | None, outputs: Outputs | None, path: str
+    run: CloudRun, cluster: RkeCluster, project_id: str | None, outputs: Outputs | None, words: str
 ) -> Diagnostic:
     """Return a diagnostic for nodes that cannot be read: their stack does not exist, or is not visible."""
     hidden = project_id is not None and run.find_tenant(cluster.owner) is None
@@ -215,7 +222,7 @@ def _unreadable(
         where=cluster.name,
         what=f"stack/{cluster.stack} {state}; addresses, groups and pairs of its nodes were not checked",
         why="whether nodes reach one another depends on their ports",
-        fix="name an entry of the project by --os-cloud" if hidden else f"openstack-prep apply {shell.quote(path)}",
+        fix="name an entry of the project by --os-cloud" if hidden else f"openstack-prep apply {words}",
     )
 
 
@@ -225,7 +232,7 @@ def _named(port: PortRecord, names: Mapping[str, str]) -> PortRecord | None:
     return replace(port, name=port.name or name) if name else None
 
 
-def _look(run: CloudRun, clusters: Sequence[DeclaredProject], seen: Sequence[ClusterNodes], path: str) -> Examination:
+def _look(run: CloudRun, clusters: Sequence[DeclaredProject], seen: Sequence[ClusterNodes], words: str) -> Examination:
     cloud = run.admin
     visible = read(
         cloud.network,
@@ -250,4 +257,7 @@ def _look(run: CloudRun, clusters: Sequence[DeclaredProject], seen: Sequence[Clu
     projects = [(one, run.find_project_id(one.cluster.owner)) for one in clusters]
     left = examine(as_declared(visible, projects), members, declared)
     missing = [each.diagnostic for each in seen if each.diagnostic]
-    return replace(found, findings=tuple(by_weight([*missing, *fixed_by_spec(found.findings, left.findings, path)])))
+    pairs = [each for each in clusters[0].resources if isinstance(each, AddressPairs | AddressPool)]
+    own = all(run.find_project_id(each.owner) == cloud.project_id for each in pairs)
+    fixed = fixed_by_spec(found.findings, left.findings, words, own=own)
+    return replace(found, findings=tuple(by_weight([*missing, *fixed])))

@@ -36,6 +36,8 @@ class MeshCluster:
     name: str
     ports: Sequence[PortRecord] = ()
     """The ports of its nodes, by which the other clusters reach them."""
+    others: Sequence[PortRecord] = ()
+    """The ports of all nodes, where ``ports`` are only those with a role."""
     roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Roles of the nodes, by the ids of their ports; empty if they are not known."""
     subnets: Sequence[SubnetRecord] = ()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.cli.main import build_parser, main
+from openstack_prep.cli.of_spec import fix_options
 from openstack_prep.cli.parser import INSTEAD, PREVIEW, respell
 from tests.unit.texts import contains
 
@@ -79,6 +80,12 @@ def options_of(line: str) -> argparse.Namespace:
     """Return the options of a command line that is valid."""
     words = shlex.split(line)
     return build_parser(words).parse_args(words)
+
+
+@pytest.mark.parametrize("command", ["exposures show", "rke mesh"])
+def test_a_printed_command_reads_the_same_spec_by_the_same_entry(command: str) -> None:
+    given = "-C sub --os-cloud mine --var x=1 --vars-file f.yaml"
+    assert fix_options(options_of(f"{command} {given} spec.yaml")) == given.split()
 
 
 @pytest.mark.parametrize(

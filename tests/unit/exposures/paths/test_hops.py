@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
-from openstack_prep.exposures.cluster_fields import ClusterFields
+from openstack_prep.exposures.cluster_fields import ClusterFields, NodeSelection
 from openstack_prep.exposures.endpoint import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.paths.examination import ExposurePath, PathReport
 from openstack_prep.exposures.paths.hops import View, hops
@@ -74,6 +74,7 @@ def router(**more: Any) -> dict[str, RouterRecord]:
 
 RIGHT = View(
     spec="spec.yaml",
+    cloud="mine",
     cluster=ClusterFields(name="one", directory="one"),
     nodes=[node("n1", ADDRESS), node("n2", "10.1.0.208/29")],
     groups=groups(443),
@@ -138,12 +139,77 @@ def test_a_floating_ip_asks_the_nodes_behind_it_for_rules(pairs: tuple[tuple[str
     assert codes == ["security-group.blocks"]
 
 
+RULE = "openstack --os-cloud mine security group rule create --ingress --ethertype IPv4 --protocol tcp --dst-port 443"
+
+
+@pytest.mark.parametrize(
+    ("open_in", "declared", "node_groups", "fix"),
+    [
+        (None, ["n1"], ["default", "g"], "set open_in: nodes of cluster one in exposed_clusters, then {apply}"),
+        (None, [], ["default"], "set open_in: default of cluster one in exposed_clusters, then {apply}"),
+        (None, [], [], "set open_in: a security group of the nodes of cluster one in exposed_clusters, then {apply}"),
+        ("nodes", [], ["g"], "{apply}"),
+        ("nodes", ["n1"], [], "{apply}"),
+        ("other", [], ["default", "g"], RULE + " --remote-ip 10.9.0.0/24 g && " + RULE + " --remote-ip 10.8.0.0/24 g"),
+        ("other", [], [], "openstack --os-cloud mine port set --security-group other id-n1 && {apply}"),
+    ],
+)
+def test_how_a_port_is_opened(open_in: str | None, declared: list[str], node_groups: list[str], fix: str) -> None:
+    """By the spec, where it opens the group or declares the node's port; else in the group that the port has."""
+    named = {"g": "nodes", "default": "default"}
+    known = {each: replace(groups(80)["g"], id=each, name=name, project_id="p") for each, name in named.items()}
+    view = replace(
+        RIGHT,
+        cluster=replace(RIGHT.cluster, open_in=open_in),
+        nodes=[node("n1", ADDRESS, security_groups=node_groups, project_id="p")],
+        declared_ports=declared,
+        groups=known,
+    )
+    placed = replace(PLACED, exposure=replace(SHOP, allowed_cidrs=("10.9.0.0/24", "10.8.0.0/24")))
+    (only,) = found(placed, view)
+    assert (only.code, only.fix) == ("security-group.blocks", fix.replace("{apply}", view.apply))
+
+
+@pytest.mark.parametrize(
+    ("port", "pool", "infra_id", "fix"),
+    [
+        (443, "lb", None, "openstack-prep apply spec.yaml"),
+        (
+            443,
+            None,
+            "ocp-x7k2p",
+            "openstack-prep post-ipi --os-cloud mine --infra-id ocp-x7k2p --ingress-ip 192.0.2.10",
+        ),
+        (6443, None, "ocp-x7k2p", "openstack-prep post-ipi --os-cloud mine --infra-id ocp-x7k2p --api-ip 192.0.2.10"),
+    ],
+)
+def test_how_a_floating_ip_is_attached(port: int, pool: str | None, infra_id: str | None, fix: str) -> None:
+    exposure = replace(SHOP, pool=pool, ports=(ExposedPort(port=port),))
+    nodes = NodeSelection(infra_id=infra_id) if infra_id else None
+    view = replace(RIGHT, cluster=replace(RIGHT.cluster, nodes=nodes), groups=groups(port))
+    (only,) = found(replace(PLACED, exposure=exposure), replace(view, floating_ips=[floating(port_id=None)]))
+    assert (only.code, only.fix) == ("floating-ip.detached", fix)
+
+
+@pytest.mark.parametrize(("number", "blocked"), [(6443, True), (443, False)])
+def test_the_api_of_openshift_is_on_the_masters(number: int, blocked: bool) -> None:
+    """The address pairs of both machines do not say so: each has those of both virtual addresses."""
+    exposure = replace(SHOP, how="floating-ip", address=None, ports=(ExposedPort(port=number),))
+    cluster = replace(RIGHT.cluster, nodes=NodeSelection(infra_id="ocp-x7k2p"))
+    master = node("ocp-x7k2p-master-0", ADDRESS, security_groups=["closed"])
+    nodes = [master, node("ocp-x7k2p-worker-0", ADDRESS)]
+    known = groups(number) | {"closed": replace(groups(80)["g"], id="closed")}
+    placed = PlacedExposure(exposure=exposure, public_address=PUBLIC)
+    codes = [each.code for each in found(placed, replace(RIGHT, cluster=cluster, nodes=nodes, groups=known))]
+    assert codes == (["security-group.blocks"] if blocked else [])
+
+
 def test_a_floating_ip_with_other_port_forwardings_is_not_attached_before_they_go() -> None:
     (free,) = found(PLACED, replace(RIGHT, floating_ips=[floating(port_id=None)]))
     (only,) = found(PLACED, replace(RIGHT, floating_ips=[floating(port_id=None, port_forwardings=[OTHER])]))
     assert only.code == "floating-ip.detached"
     assert contains(only.what, "22", "2222", "10.1.0.9")
-    assert contains(only.fix, f"openstack floating ip port forwarding list {PUBLIC}", free.fix)
+    assert contains(only.fix, f"openstack --os-cloud mine floating ip port forwarding list {PUBLIC}", free.fix)
 
 
 def test_the_fix_deletes_the_port_forwardings_and_then_applies() -> None:
@@ -153,8 +219,25 @@ def test_the_fix_deletes_the_port_forwardings_and_then_applies() -> None:
     view = replace(RIGHT, floating_ips=[floating(port_id=None, port_forwardings=listed)])
     (only,) = found(placed, view)
     delete, _, apply = only.fix.partition(" && ")
-    assert shlex.split(delete) == [*["openstack", "floating", "ip", "port", "forwarding", "delete"], PUBLIC, *ids]
+    client = ["openstack", "--os-cloud", "mine", "floating", "ip", "port", "forwarding"]
+    assert shlex.split(delete) == [*client, "delete", PUBLIC, *ids]
     assert apply == view.apply
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_pair_with_another_mac_address_diverts_the_address(own: bool) -> None:
+    """With OVN, and whether or not the node may send from the address; pairs for other addresses stay."""
+    other = {"ip_address": ADDRESS, "mac_address": "00:00:5e:00:01:1e"}
+    kept = {"ip_address": "10.1.0.9", "mac_address": MAC}
+    mine = [{"ip_address": ADDRESS, "mac_address": MAC}] if own else []
+    view = replace(RIGHT, nodes=[node("n1", allowed_address_pairs=[other, kept, *mine])], runs_ovn=True)
+    (only,) = found(PLACED, view)
+    clean, _, apply = only.fix.partition(" && ")
+    pairs = [f"--allowed-address ip-address={each},mac-address={MAC}" for each in ("10.1.0.9", *([ADDRESS] * own))]
+    assert only.code == "pairs.missing"
+    assert clean == f"openstack --os-cloud mine port set --no-allowed-address {' '.join(pairs)} id-n1"
+    assert apply == ("" if own else view.apply)
+    assert own == (found(PLACED, replace(view, runs_ovn=False)) == [])
 
 
 def test_rules_for_the_allowed_networks_are_enough() -> None:

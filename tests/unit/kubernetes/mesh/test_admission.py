@@ -87,6 +87,9 @@ def test_ports_without_port_security_and_without_groups() -> None:
     some = [port("two-0", TWO, "10.2.0.10"), port("two-1", TWO, "10.2.0.11", "two")]
     found, _ = blocked(receivers=some)
     assert found.fix == f"{client} port set --security-group two two-0"
+    some += [port("two-2", TWO, "10.2.0.12", "nodes", "two"), port("two-3", TWO, "10.2.0.13", "two", "nodes")]
+    found, *_ = blocked(receivers=[some[0], *some[2:]], groups=[group("one"), group("two"), group("nodes")])
+    assert found.fix == f"{client} port set --security-group nodes --security-group two two-0"
 
 
 def test_a_rule_goes_into_the_clusters_own_group() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 from openstack_prep.kubernetes.mesh.from_spec import DeclaredProject, fixed_by_spec
@@ -42,14 +44,16 @@ def test_rules_are_added_to_the_groups_of_the_project() -> None:
     assert found["far"] == groups["far"]
 
 
-def test_what_is_left_keeps_its_command() -> None:
+@pytest.mark.parametrize(("own", "verb"), [(True, "address-pairs sync"), (False, "apply")])
+def test_what_is_left_keeps_its_command(own: bool, verb: str) -> None:
+    """`address-pairs sync` refuses an administrator, whose connection is in another project."""
     rule, pair, part, route = (
         Diagnostic(code=code, where="one", what="x", why="w", fix="openstack x")
         for code in ("security-group.blocks", "pairs.missing", "pairs.partial", "route.missing")
     )
-    assert [each.fix for each in fixed_by_spec([rule, pair, part, route], [route], "a b.yaml")] == [
+    assert [each.fix for each in fixed_by_spec([rule, pair, part, route], [route], "'a b.yaml'", own=own)] == [
         "openstack-prep apply 'a b.yaml'",
-        "openstack-prep address-pairs sync 'a b.yaml'",
-        "openstack-prep address-pairs sync 'a b.yaml'",
+        f"openstack-prep {verb} 'a b.yaml'",
+        f"openstack-prep {verb} 'a b.yaml'",
         "openstack x",
     ]
