@@ -15,7 +15,7 @@ from tests.devcloud.progress import timed
 
 PACKAGES = (
     *("openvswitch-switch", "ovn-central", "ovn-host", "keepalived", "haproxy", "ethtool", "iproute2"),
-    *("openssh-client", "openssh-server"),
+    *("openssh-client", "openssh-server", "bind9", "bind9-dnsutils"),
 )
 FOLDERS = ("usr/sbin", "usr/bin", "sbin", "bin", "usr/lib/openvswitch-switch")
 

@@ -29,7 +29,7 @@ OUTSIDE_ADDRESSES = ("192.168.122.1/24", "2001:db8:122::1/64")
 POLL_MILLISECONDS = 200
 """How often the files of the servers are looked at."""
 TABLES = {
-    "Logical_Switch_Port": ["name", "addresses", "external_ids", "dhcpv4_options"],
+    "Logical_Switch_Port": ["name", "external_ids", "dhcpv4_options"],
     "DHCP_Options": ["options"],
 }
 
@@ -183,17 +183,14 @@ def wanted(database, servers):
     rows = {row.name: row for row in database.tables["Logical_Switch_Port"].rows.values()}
     found = {}
     for server, ports in servers.items():
-        for port in ports:
+        for port, mac in ports.items():
             row = rows.get(port)
             cidrs = tuple(row.external_ids.get("neutron:cidrs", "").split()) if row else ()
-            own = {each.partition("/")[0] for each in cidrs}
-            # others are those of address pairs with a MAC address of their own
-            macs = [each.split()[0] for each in row.addresses if own & set(each.split()[1:])] if row else []
-            if macs:
+            if cidrs:
                 options = row.dhcpv4_options[0].options if row.dhcpv4_options else {}
                 found[port] = {
                     "machine": server,
-                    "mac": macs[0],
+                    "mac": mac,
                     "mtu": options.get("mtu", ""),
                     "addresses": cidrs,
                     "gateway": options.get("router", ""),

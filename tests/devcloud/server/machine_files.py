@@ -1,4 +1,4 @@
-"""Which servers of Nova run, and with which ports: a file for each, which the fake hypervisor writes."""
+"""Which servers of Nova run, and the MAC addresses of their ports: a file each, which the fake hypervisor writes."""
 
 import json
 import os
@@ -30,19 +30,21 @@ def tune(folder):
             answer = original(driver, *arguments, **named)
             instance = next(each for each in arguments if hasattr(each, "info_cache"))
             network_info = named.get("network_info") or instance.get_network_info()
-            write(driver, instance, change([vif["id"] for vif in network_info], arguments))
+            write(driver, instance, change({vif["id"]: vif["address"] for vif in network_info}, arguments))
             return answer
 
         setattr(fake.FakeDriver, name, method)
 
     for name in ("spawn", "power_on", "power_off", "destroy"):
         written_after(name)
-    written_after("attach_interface", lambda ports, arguments: list(dict.fromkeys([*ports, arguments[-1]["id"]])))
-    written_after("detach_interface", lambda ports, arguments: [each for each in ports if each != arguments[-1]["id"]])
+    attached = "attach_interface", lambda ports, arguments: ports | {arguments[-1]["id"]: arguments[-1]["address"]}
+    detached = "detach_interface", lambda ports, arguments: {k: ports[k] for k in ports if k != arguments[-1]["id"]}
+    written_after(*attached)
+    written_after(*detached)
 
 
 def read(folder):
-    """Return the ports of the servers that run, by server."""
+    """Return by server that runs the MAC addresses of its ports."""
     found = {}
     for path in pathlib.Path(folder).glob("[!.]*"):
         try:
