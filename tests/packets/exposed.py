@@ -62,6 +62,10 @@ class Exposed:
 
     def shown(self) -> dict[str, list[str]]:
         """Return by exposure the codes of the hops that ``exposures show`` does not find right."""
+        return {name: [hop["code"] for hop in hops] for name, hops in self.broken().items()}
+
+    def broken(self) -> dict[str, list[dict[str, Any]]]:
+        """Return by exposure the hops that ``exposures show`` does not find right."""
         (hosts,) = self.prep.folder.glob("*-access/hosts")
         words = ("exposures", "show", self.prep.spec.name, "--hosts", str(hosts), "--format", "json")
         try:
@@ -69,7 +73,7 @@ class Exposed:
         except AssertionError:
             out = self.prep.run(*words, code=1).stdout
         return {
-            each["name"]: [hop["code"] for hop in each["hops"] if hop["status"] != "ok"]
+            each["name"]: [hop for hop in each["hops"] if hop["status"] != "ok"]
             for each in json.loads(out)["exposures"]
         }
 

@@ -64,15 +64,19 @@ def from_outside(plane: DataPlane, host: str, address: str, port: int = 443) -> 
     return get(plane, OUTSIDE, f"https://{host}:{port}/", "--resolve", f"{host}:{port}:{at}")
 
 
-def boot(connection: Any, plane: DataPlane, ports: list[Any], image_id: str) -> list[Node]:
-    """Create a server for each port, as its user would, and wait until each has a network."""
+def boot(connection: Any, plane: DataPlane, ports: list[Any], image_id: str, **more: str) -> list[Node]:
+    """Create a server for each port, as its user would, and wait until each has a network.
+
+    ``more`` are the ids of second ports, by the names of the first ones, with underscores.
+    """
     flavor = next(iter(connection.compute.flavors()))
-    made = [
-        connection.compute.create_server(
-            name=port.name, image_id=image_id, flavor_id=flavor.id, networks=[{"port": port.id}]
+    made = []
+    for port in ports:
+        second = more.get(port.name.replace("-", "_"))
+        networks = [{"port": each} for each in (port.id, second) if each]
+        made.append(
+            connection.compute.create_server(name=port.name, image_id=image_id, flavor_id=flavor.id, networks=networks)
         )
-        for port in ports
-    ]
     nodes = []
     for server, port in zip(made, ports, strict=True):
         connection.compute.wait_for_server(server, interval=0.2, wait=120)

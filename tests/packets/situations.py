@@ -143,17 +143,18 @@ def pairs_with_own_mac(world: World) -> Iterator[None]:
 def instead_of_rules(world: World, role: str, port: int, *instead: Mapping[str, Any]) -> Iterator[None]:
     """Replace the rules of a group for a TCP port by others."""
     network, group = world.network, world.group(role)
-    before = [
-        each
-        for each in network.security_group_rules(security_group_id=group.id)
-        if each.direction == "ingress" and each.protocol == "tcp" and each.port_range_min == port
-    ]
+
+    def rules() -> list[Any]:
+        found = network.security_group_rules(security_group_id=group.id, direction="ingress", protocol="tcp")
+        return [each for each in found if each.port_range_min == port]
+
+    before = rules()
     assert before
     for rule in before:
         network.delete_security_group_rule(rule)
     added = [add_rule(world, group.id, port, **each) for each in instead]
     yield
-    for rule in added:
+    for rule in (*added, *rules()):  # those of a fix as well
         network.delete_security_group_rule(rule)
     for rule in before:
         restore_rule(
@@ -523,7 +524,8 @@ def stopped(world: World, machines: Sequence[Machine]) -> Iterator[None]:
         world.compute.wait_for_server(world.compute.get_server(machine.id), "SHUTOFF", interval=0.2, wait=60)
     yield
     for machine in machines:
-        world.compute.start_server(machine.id)
+        with suppress(ConflictException):  # a fix has done so
+            world.compute.start_server(machine.id)
     for machine in machines:
         world.compute.wait_for_server(world.compute.get_server(machine.id), interval=0.2, wait=60)
     world.played.restart(machines)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import resources
+from dataclasses import replace
 
 import pytest
 
-from tests.demo import KEY
-from tests.devcloud.data_plane import DataPlane
 from tests.devcloud.pytest_devcloud import Devcloud
-from tests.devcloud.qcow2 import qcow2
-from tests.functional.conftest import Prep
-from tests.packets.machines import Node, carry_out, until, wait_for_network
-from tests.packets.meshed import MESHES, Mesh, MeshSituation
+from tests.packets.machines import carry_out, until
+from tests.packets.meshed import MESHES, Mesh, MeshSituation, applied, outside_answers
 
 PUBLISHED = "https://cloud-images.ubuntu.com/releases/jammy/release/ubuntu-22.04-server-cloudimg-amd64.img"
 CHANGED = {
@@ -25,43 +21,40 @@ CHANGED = {
 
 @pytest.fixture(scope="module")
 def world(devcloud: Devcloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mesh]:
-    folder = tmp_path_factory.mktemp("mesh")
-    prep = Prep(folder, {"OS_CLIENT_CONFIG_FILE": str(devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"})
-    text = (resources.files("openstack_prep.install_configs") / "rke-mesh.yaml").read_text()
-    for old, new in CHANGED.items():
-        assert old in text
-        text = text.replace(old, new)
-    prep.spec.write_text(text)
-    (folder / "disk.qcow2").write_bytes(qcow2(1))
-    (folder / "id_ed25519.pub").write_text(KEY)
-    prep.apply()
-    admin, plane = devcloud.admin, DataPlane(devcloud.layout)
-    project = admin.identity.find_project("mesh", ignore_missing=False).id
-    nodes: dict[str, list[Node]] = {"cluster1": [], "cluster2": []}
-    servers = {each.id: each.name for each in admin.compute.servers(all_projects=True, project_id=project)}
-    for port in admin.network.ports(project_id=project):
-        if name := servers.get(port.device_id):
-            nodes[name.partition("-")[0]].append(
-                Node(plane, name, port.device_id, port.fixed_ips[0]["ip_address"], port.id)
-            )
-    wait_for_network([node for each in nodes.values() for node in each])
-    made = Mesh(prep, admin.network, project, nodes)
-    made.serve()
-    yield made
-    prep.destroy()
+    with applied(devcloud, tmp_path_factory.mktemp("mesh"), "rke-mesh", CHANGED) as made:
+        yield made
 
 
-MENDED = {
+def test_a_client_outside(world: Mesh, devcloud: Devcloud) -> None:
+    """The API of each cluster answers at a floating IP of a node, which RKE's nodes may have."""
+    external = devcloud.admin.network.find_network("external", ignore_missing=False).id
+    floating = {
+        cluster: world.network.create_ip(
+            floating_network_id=external, port_id=nodes[0].port_id, project_id=world.project_id
+        )
+        for cluster, nodes in world.nodes.items()
+    }
+    assert outside_answers(world, {name: str(each.floating_ip_address) for name, each in floating.items()})
+    for each in floating.values():
+        world.network.delete_ip(each)
+
+
+FIXED = {
     "no rule for Cilium's tunnels in one cluster",
     "no rule for ping in one cluster",
     "no rule for clustermesh-apiserver in one cluster",
     "the router disabled",
+    "no interface of the router in one network",
+    "two routers without routes to each other",
+    "a rule for one node of the other cluster",
+    "the node with the address of the mesh without pairs",
+    "a node without a group",
 }
 
 
 @pytest.mark.parametrize("situation", MESHES, ids=str)
 def test_mesh_and_packets(world: Mesh, situation: MeshSituation) -> None:
-    """For the situations in ``MENDED``, the printed commands let packets pass."""
+    """For the situations in ``FIXED``, the printed commands let packets pass."""
     with situation.brought_about(world):
         plane = world.nodes["cluster1"][0].plane
         plane.sync()
@@ -75,13 +68,26 @@ def test_mesh_and_packets(world: Mesh, situation: MeshSituation) -> None:
 
         until(as_declared)
         mended = True
-        if situation.name in MENDED:
+        if situation.name in FIXED:
             carry_out(world.prep, (each["fix"] for each in seen["findings"]))
             mended = until(lambda: not world.lost(seen["required"]))
     plane.sync()
     assert until(lambda: not world.lost(seen["required"]))
     codes = {each["code"] for each in seen["findings"]}
     assert (codes, lost, mended) == (set(situation.codes.split()), situation.lost, True)
+
+
+def test_what_the_projects_own_user_is_told(world: Mesh) -> None:
+    """By the entry that the spec has written, the printed commands work as well: that for pairs is another one."""
+    (pairs,) = (each for each in MESHES if each.codes == "pairs.missing")
+    own = replace(world, prep=replace(world.prep, environment={"OS_CLIENT_CONFIG_FILE": "mesh/clouds.yaml"}))
+    with pairs.brought_about(world):
+        seen = own.look("--os-cloud", "mesh")
+        assert [each["fix"] for each in seen["findings"]] == [
+            f"openstack-prep address-pairs sync --os-cloud mesh {world.prep.spec.name}"
+        ]
+        carry_out(own.prep, (each["fix"] for each in seen["findings"]))
+        assert until(lambda: not world.lost(seen["required"]))
 
 
 def test_a_printed_mtu_lets_tunnels_pass(world: Mesh) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import stat
@@ -21,12 +22,13 @@ import yaml
 from tests.functional.conftest import Prep
 from tests.functional.test_exposed_clusters import SHIPPED
 from tests.packets.conftest import INFRA_ID, World
-from tests.packets.machines import from_outside, until
+from tests.packets.machines import carry_out, from_outside, until
 from tests.packets.played_cluster import CHECKED, HOSTS, RESPONDER_NAME, Machine
 from tests.packets.situations import pairs_of
 
 OPTIONS = ("--infra-id", INFRA_ID, "--base-domain", "example.com", "--hosts", "hosts")
 NOBODY = 65534
+API = CHECKED["api"]
 
 
 @pytest.fixture(scope="module")
@@ -244,9 +246,21 @@ def test_exposures_of_openshift(reached: World, tmp_path: Path) -> None:
         reached.network.delete_security_group_rule(rule["id"])
     assert broken(1).keys() == {"security-group.blocks"}
     assert until(lambda: answered() == {"api.ocp.example.com"})
-    spec["exposed_clusters"][0]["open_in"] = reached.group("worker").name  # as the fix says
+    change, command = broken(1)["security-group.blocks"].split(", then ")
+    group = re.fullmatch(r"set open_in: (\S+) of cluster ocp in exposed_clusters", change)
+    assert group
+    spec["exposed_clusters"][0]["open_in"] = group[1]
     here.write(spec)
-    here.apply()
+    carry_out(here, [command])
+    assert broken(0) == {}
+    assert until(lambda: answered() == set(addresses))
+    for rule in (each for each in reached.group("master").security_group_rules if each["port_range_min"] == API):
+        reached.network.delete_security_group_rule(rule["id"])
+    assert until(lambda: answered() == {"console.apps.ocp.example.com"})
+    carry_out(here, [broken(1)["security-group.blocks"]])  # in a group that the spec does not open
+    (floating,) = reached.network.ips(floating_ip_address=reached.played.floating["api"])
+    reached.network.update_ip(floating, port_id=None)
+    carry_out(here, [broken(1)["floating-ip.detached"]])
     assert broken(0) == {}
     assert until(lambda: answered() == set(addresses))
     here.destroy()
