@@ -7,6 +7,8 @@ import pytest
 import requests_mock
 from pydantic import TypeAdapter, ValidationError
 
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core import executor, observation, planner
@@ -107,6 +109,18 @@ def test_a_change_insists_on_what_was_seen(run: CloudRun, services: requests_moc
     apply(run, Subnet(name="nodes", enable_dhcp=False, gateway_ip=False, host_routes=()))
     assert changed.last_request.headers["If-Match"] == "revision_number=3"
     assert changed.last_request.json() == {"subnet": {"enable_dhcp": False, "gateway_ip": None, "host_routes": []}}
+
+
+def test_name_servers_that_came_in_stay(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    """Neutron counts no revision for name servers, host routes and pools."""
+    listed.append(answer())
+    changed = services.put(f"{NEUTRON}/subnets/s1", json={"subnet": answer()})
+    made = plan(run, Subnet(name="nodes", dns_nameservers=("10.0.0.53",)))
+    listed[:] = [answer(dns_nameservers=["10.0.0.99"])]
+    (result,) = executor.execute(made, run).results
+    assert isinstance(result.error, PlanRefused)
+    assert [each.code for each in result.error.mistakes] == [Code.PLAN_CHANGED]
+    assert not changed.called
 
 
 def test_a_subnet_on_a_twin_of_its_network_is_not_it(
