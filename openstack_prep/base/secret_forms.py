@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import html
 import json
 import logging
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
-from urllib.parse import quote, quote_plus
+from functools import lru_cache
+from html.entities import codepoint2name
 
 from openstack_prep.base.raw import walk
 
@@ -19,16 +19,23 @@ SHORTEST = 6
 """Characters of a part of a secret that is looked for: shorter ones are in any text."""
 
 
+LONGEST = 1000
+"""Characters of a secret that is found in any form, which takes time to prepare; a longer one is found as it is, and in
+JSON."""
+
+
 def contains(text: str, secrets: Iterable[str]) -> bool:
     """Whether a text contains one of some secrets."""
-    return any(form in text for secret in secrets if secret for form in _forms(secret))
+    return any(_pattern(each).search(text) or any(part in text for part in _coded(each)) for each in secrets if each)
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:
     """Return a text with stars in place of secrets, and of the texts within those that are JSON or lists."""
     values = {value for secret in secrets if secret for value in (secret, *_values(secret))}
-    for form in sorted({form for value in values for form in _forms(value)}, key=len, reverse=True):
-        text = text.replace(form, HIDDEN)
+    for value in sorted(values, key=len, reverse=True):
+        text = _pattern(value).sub(HIDDEN, text)
+        for part in _coded(value):
+            text = text.replace(part, HIDDEN)
     return text
 
 
@@ -48,36 +55,73 @@ def _values(secret: str) -> Iterator[str]:
     yield from (part for part in walk(found) if isinstance(part, str) and len(part) >= SHORTEST)
 
 
-def _forms(secret: str) -> Collection[str]:
-    once = json.dumps(secret)[1:-1]
-    forms = {secret, " ".join(secret.split()) or secret, once, json.dumps(once)[1:-1]}
-    forms |= {quote(secret, safe=""), quote_plus(secret)}
-    forms |= {repr(secret)[1:-1], repr(f"{secret}'\"")[1:-4]}  # within single quotes, whichever Python chooses
-    forms |= {html.escape(form, quote=quotes) for form in [*forms] for quotes in (False, True)}
-    for offset in range(3):  # base64 of a text that has it in its middle, without what its neighbours change
-        coded = base64.b64encode(bytes(offset) + secret.encode()).decode().rstrip("=")
-        part = coded[(0, 2, 3)[offset] : len(coded) - 1]
-        if len(part) >= SHORTEST:
-            forms |= {part, part.translate(str.maketrans("+/", "-_"))}
-    return forms
+_PERCENT = "%(?:25){0,3}"
+_BACKSLASH = rf"(?:\\|{_PERCENT}5c)"
+_ESCAPES = f"{_BACKSLASH}{{0,7}}"
+"""Before a character in JSON within JSON, three deep; bounded, because a service may answer thousands of them."""
+_AMPERSAND = rf"(?:&|{_ESCAPES}u0026|{_PERCENT}26)(?:amp(?:;|{_PERCENT}3b)){{0,3}}"
+_SPACE = rf"(?:\s|\+|{_PERCENT}(?:0[9a-d]|2[0b])|{_ESCAPES}{_BACKSLASH}(?:[nrtfv]|x0[9a-d]|u00(?:0[9a-d]|20)))"
+
+
+@lru_cache(maxsize=256)
+def _pattern(secret: str) -> re.Pattern[str]:
+    """Return what finds a secret however JSON, repr, URLs, forms or HTML have escaped it, one in another, too."""
+    if len(secret) > LONGEST:
+        once = json.dumps(secret)[1:-1]
+        return re.compile("|".join(map(re.escape, (json.dumps(once)[1:-1], once, secret, " ".join(secret.split())))))
+    return re.compile("".join(map(_escaped, re.findall(r"[A-Za-z0-9_]+|\\+|\s+|.", secret.strip() or secret))))
+
+
+def _escaped(part: str) -> str:
+    """Return the pattern of a word, of backslashes or spaces, or of one other character of a secret."""
+    if re.fullmatch("[A-Za-z0-9_]+", part):
+        return part
+    if part.isspace():
+        return f"(?i:{_SPACE}{{1,{len(part)}}})"
+    if part[0] == "\\":
+        return f"(?i:{_BACKSLASH}{{1,{8 * len(part)}}})"
+    code, pairs = ord(part), part.encode("utf-16-be", "surrogatepass")
+    name = "apos" if part == "'" else codepoint2name.get(code, "#")
+    octets = part.encode("utf-8", "surrogateescape")
+    forms = (
+        _ESCAPES.join(f"u{pairs[each : each + 2].hex()}" for each in range(0, len(pairs), 2)),
+        rf"[xu]0{{0,6}}{code:x}",
+        _ESCAPES.join(f"(?:x|{_PERCENT}){octet:02x}" for octet in octets),
+        rf"{_AMPERSAND}(?:(?:\#|{_PERCENT}23)(?:x0{{0,6}}{code:x}|0{{0,6}}{code})|{name})(?:;|{_PERCENT}3b)",
+    )
+    return f"(?i:{_ESCAPES})(?:{re.escape(part)}|(?i:{'|'.join(forms)}))"
+
+
+def _coded(secret: str) -> Iterator[str]:
+    """Yield the base64 of texts that have a secret in their middle, without what its neighbours change."""
+    for text in {secret, *(json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False))}:
+        for offset in range(3):
+            coded = base64.b64encode(bytes(offset) + text.encode("utf-8", "surrogateescape")).decode().rstrip("=")
+            part = coded[(0, 2, 3)[offset] : len(coded) - 1]
+            if len(part) >= SHORTEST:
+                yield from (part, part.translate(str.maketrans("+/", "-_")))
 
 
 # --- logins, signatures and tokens that URLs contain ---------------------------------------
 
-_LOGIN = re.compile(r"""//(?:[^\s/@"'<>]+|[^\s/@"'<>:[]*:[^\s@"'<>]*)@(?!sha\d+:)""")
-"""The login in a URL, also of one whose password has a slash; a port is taken for it if the path has an at sign,
-except before a digest."""
-_NO_SCHEME = r"""(?:\w+:)?/*[^\s/@"'<>:]+:[^\s/@"'<>]+@(?!sha\d+:)"""
+_QUOTE = r"""["'](?=[\w@!#$%&*=^~-])"""
+"""A quote within a password; at the end of a quoted text a comma, bracket or space follows it."""
+_LOGIN = re.compile(rf"""//(?:(?:[^\s/"'<>]|{_QUOTE})+|[^\s/@"'<>:[]*:(?:[^\s"'<>]|{_QUOTE})*)@(?!sha\d+:)""")
+"""The login in a URL, up to its last at sign, also of one whose password has a slash; a port is taken for it if the
+path has an at sign, except before a digest."""
+_NO_SCHEME = r"""(?:\w+:)?/*[^\s/@"'<>:][^\s/"'<>:]*:[^\s/"'<>]+@(?!sha\d+:)"""
 BARE_LOGIN = re.compile(f"^{_NO_SCHEME}")
 """The beginning of a URL with a login whose scheme is missing; a digest follows the tag of a container's image."""
 _QUOTED_BARE_LOGIN = re.compile(f"""(?<=["']){_NO_SCHEME}""")
-QUERY = re.compile(r"\?[\w.~%-]+=[^\s\"'<>]*")
+QUERY = re.compile(r"\?[^\s\"'<>?=]+=[^\s\"'<>]*")
 """The query of a URL, which may contain a signature or token."""
+_URL_QUERY = re.compile(r"//[^\s\"'<>?]+\?[^\s\"'<>]")
+"""A URL with a query, which may be a token without a name."""
 
 
 def without_url_secrets(text: str) -> str:
     """Return a text without the logins and queries of the URLs in it."""
-    return _LOGIN.sub("//", QUERY.sub("?...", text))
+    return QUERY.sub("?...", _LOGIN.sub("//", text))
 
 
 _TOKEN = re.compile(r"gAAAA[\w-]{60,}={0,2}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}|(?i:(?<=set-cookie: ))\S+")
@@ -113,4 +157,5 @@ def unlogged() -> Iterator[None]:
 
 def has_url_secrets(value: object) -> bool:
     """Whether a text, or one within a value, has a URL with a login or a query."""
-    return any(isinstance(part, str) and without_url_secrets(part) != part for part in walk(value))
+    texts = (part for part in walk(value) if isinstance(part, str))
+    return any(without_url_secrets(text) != text or _URL_QUERY.search(text) for text in texts)

@@ -62,8 +62,11 @@ class Reason:
     """The name that the service gives to the error, as Neutron, Heat and Designate do."""
 
 
-def read_reason(response: requests.Response) -> Reason:
-    """Return the reason that an answer contains, as the service has written it."""
+def read_reason(response: requests.Response, hidden: Iterable[str] = ()) -> Reason:
+    """Return the reason that an answer contains, as the service has written it, except ``hidden`` secrets.
+
+    They are hidden before anything is taken for HTML: they may contain what looks like a tag.
+    """
     body = response.text.strip()
     if body[:1] in ("{", "["):
         try:
@@ -71,9 +74,9 @@ def read_reason(response: requests.Response) -> Reason:
         except (ValueError, RecursionError):
             return Reason("")  # it broke off; keystoneauth's own text names the status
         # webob puts HTML into its JSON
-        texts = (" ".join(_BREAK.split(text)) for text in _texts(found) or _members(found))
+        texts = (" ".join(_BREAK.split(secret_forms.hide(text, hidden))) for text in _texts(found) or _members(found))
         return Reason("; ".join(dict.fromkeys(texts)), _type(found))
-    return Reason(_text_of_page(body, response.status_code))
+    return Reason(_text_of_page(secret_forms.hide(body, hidden), response.status_code))
 
 
 def has_error_of_service(response: requests.Response) -> bool:
@@ -226,8 +229,9 @@ def translate(
     trust = "set cacert of the clouds.yaml entry to a file with its CA"
     if status is None and (why := certificate.explain(str(error), trust)):
         return ConfigError(f"{doing}: {why}")
-    reason = _reason_of(error)
-    detail = presentable(reason.text, [*hidden, *_secrets_sent(error)])
+    secrets = [*hidden, *_secrets_sent(error)]
+    reason = _reason_of(error, secrets)
+    detail = presentable(reason.text, secrets)
     if status == 401 and not block:
         block = next((fix for pattern, fix in BLOCKS if pattern.search(reason.text)), "")
     fix = block or fix
@@ -299,12 +303,12 @@ def _is_unknown_path(error: Exception, reason: Reason) -> bool:
 _STATED_ELSEWHERE = re.compile(r" \(HTTP \d+\)( \(Request-ID: [^)]*\))?$")
 
 
-def _reason_of(error: Exception) -> Reason:
+def _reason_of(error: Exception, hidden: Iterable[str]) -> Reason:
     """Return the reason that a service gives, otherwise the text of keystoneauth or the SDK."""
     response = getattr(error, "response", None)
     if isinstance(error, ksa.MissingAuthMethods):  # the body of a receipt says who has logged in, not what is missing
         response = None
-    found = Reason("") if response is None else read_reason(response)
+    found = Reason("") if response is None else read_reason(response, hidden)
     text = found.text or _STATED_ELSEWHERE.sub("", str(getattr(error, "message", None) or error))
     if text.startswith(_NO_URL) or f" {_NO_URL}" in text:
         text = f"{text.partition(_NO_URL)[0]}the address, or that of the proxy (HTTPS_PROXY, HTTP_PROXY), is not a URL"

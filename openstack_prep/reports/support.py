@@ -15,7 +15,7 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.raw import Values, map_texts
 from openstack_prep.base.secret import HIDDEN, secrets_in
-from openstack_prep.base.secret_forms import QUERY
+from openstack_prep.base.secret_forms import QUERY, hide
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.core.text import fields_of_new, plain
@@ -106,12 +106,10 @@ def known_secrets(spec: Spec | None, clouds: Iterable[Cloud]) -> Iterator[str]:
 
 def written(document: Values, secrets: Iterator[str]) -> str:
     """Return the text of a bundle, in which stars replace secrets, and ~ the user's home."""
-    hidden = sorted({each.strip() for each in secrets}, key=len, reverse=True)
+    hidden = [secret for secret in secrets if len(secret.strip()) >= SHORTEST]
 
     def clean(text: str) -> str:
-        for secret in hidden:
-            text = text.replace(secret, HIDDEN) if len(secret) >= SHORTEST else text
-        return QUERY.sub(f"?{HIDDEN}", LOGIN.sub(HIDDEN, text))
+        return QUERY.sub(f"?{HIDDEN}", LOGIN.sub(HIDDEN, hide(text, hidden)))
 
     plain_data = json.loads(json.dumps(document, default=str))
     return HEAD + yaml_text.dump(without_folders(map_texts(plain_data, clean)))

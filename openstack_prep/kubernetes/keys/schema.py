@@ -23,7 +23,7 @@ NAME = re.compile(rf".*({WORDS}|key[-_]data)", re.IGNORECASE)
 """Keys whose value is a secret; secretName and tokenFile are not."""
 VARIABLE = re.compile(r"[^=]*(pass|secret|token|credential|private|key)", re.IGNORECASE)
 """Environment variables whose value is a secret by their name."""
-URL_USER = re.compile(r"(?<=://)[^/\s@]+(?=@)")
+URL_USER = re.compile(r"(?<=://)[^/\s]+(?=@)")
 URL_QUERY = re.compile(r"(?<=\?)\S+")
 TEXT = re.compile(
     rf"({WORDS})[\"']?\s*[:=]\s*[\"']?(?!/)\S"  # password: x, --client-secret=x, but not a path

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
 import base64
+import html
+import json
 import shlex
+from collections.abc import Callable
+from itertools import product
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -36,6 +41,24 @@ def test_stars_stand_for_a_secret_in_the_forms_of_services(secret: str, text: st
     hidden = secret_forms.hide(text, [secret])
     assert HIDDEN in hidden
     assert [word for word in ("wd", "word", "words", "Zm9v", "second") if word in hidden] == []
+
+
+NOTATIONS: tuple[Callable[[str], str], ...] = (
+    json.dumps,
+    lambda text: json.dumps(text, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026"),  # Go
+    repr,
+    lambda text: repr(text.encode()),
+    html.escape,
+    lambda text: html.escape(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;"),  # markupsafe
+    quote,
+    lambda text: quote_plus(text).lower(),
+)
+
+
+@pytest.mark.parametrize("secret", ["horse \"q' \\ é%40&<b>=/ horse", "horse\n\U0001f600+horse: é\n", "horse"])
+def test_stars_stand_for_a_secret_in_any_two_notations(secret: str) -> None:
+    for first, second in product(NOTATIONS, repeat=2):
+        assert "horse" not in secret_forms.hide(f"a {second(first(secret))} z", [secret])
 
 
 @pytest.mark.parametrize("secret", ["", "{", '{"a": 1}', "[1, null]", "[" * 5000, '{"a": "b"}'])

@@ -8,7 +8,7 @@ import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
-from openstack_prep.base.secret_forms import without_logins, without_url_secrets
+from openstack_prep.base.secret_forms import has_url_secrets, without_logins, without_url_secrets
 
 WORD = "corr:ect-horse"
 URLS = (
@@ -16,6 +16,10 @@ URLS = (
     f"http://me:12/{WORD}@example.com:80",
     f"https://{WORD}@h",
     f"me:{WORD}@h/a",
+    f"https://me:p@{WORD}@h",
+    f"me@example.com:{WORD}@h",
+    f"https://me:it's-{WORD}@h/a",
+    f'https://me:"{WORD}"@h/a',
 )
 
 
@@ -35,6 +39,7 @@ def test_an_error_shows_no_login(url: str) -> None:
         "image 'quay.io/a/b:1.2@sha256:0123' and 'b:1.2@sha256:0123'",
         "user atk@Default: 10:20 me@example.com",
         "'[openstack-prep:lab/app@0123]'",
+        """{"href":"http://h:80/","tags":["lab/app@0123"]} ['http://h:80','a@b']""",
     ],
 )
 def test_other_texts_stay(text: str) -> None:
@@ -43,6 +48,13 @@ def test_other_texts_stay(text: str) -> None:
 
 def test_a_password_with_a_slash_is_a_login() -> None:
     assert without_url_secrets(f"proxy http://me:a/{WORD}@h:3128 failed") == "proxy http://h:3128 failed"
+
+
+@pytest.mark.parametrize("query", ["&sig=horse", "a[b]=horse", "a:b=horse"])
+def test_every_query_is_hidden(query: str) -> None:
+    assert without_url_secrets(f"see https://h/a?{query} or not?") == "see https://h/a?... or not?"
+    assert has_url_secrets([f"https://h/a?{query}"])
+    assert has_url_secrets("https://h/a?horse")
 
 
 def test_a_log_of_requests_shows_no_cookie() -> None:

@@ -271,6 +271,13 @@ def test_a_reason_reveals_nothing_and_is_one_short_line(kind: str) -> None:
         assert secret not in said
 
 
+@pytest.mark.parametrize("kind", [JSON, HTML])
+def test_a_secret_that_looks_like_a_tag_is_hidden(kind: str) -> None:
+    text = "bad password s3cr<br>3t<i>word"
+    said = str(refusal(400, keystone(400, text) if kind == JSON else text, kind, hidden=("s3cr<br>3t<i>word",)))
+    assert said.endswith("bad password ********")
+
+
 def test_the_schema_and_the_value_that_does_not_fit_it_are_left_out() -> None:
     text = (
         "'x' is not one of ['y']\n\nFailed validating 'enum' in schema['a']:\n    {'enum': ['y']}\n\nOn instance: 'pw'"

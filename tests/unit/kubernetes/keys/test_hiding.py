@@ -80,6 +80,7 @@ def test_variables(text: str, secret: bool) -> None:
     [
         ("https://example.com/a.yaml", "https://example.com/a.yaml"),
         ("https://u:p@example.com/a.yaml", "https://********@example.com/a.yaml"),
+        ("https://u@c:p@p@example.com/a.yaml", "https://********@example.com/a.yaml"),
         ("https://example.com/a?x=1&y=2", "https://example.com/a?********"),
         ("./a?b.yaml", "./a?b.yaml"),
     ],
