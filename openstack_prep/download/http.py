@@ -8,8 +8,9 @@ override. Logins do not follow a redirect to another host or port, and https doe
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import parse_qsl, unquote, unquote_to_bytes, urlsplit
 
 import requests
 import tenacity
@@ -17,7 +18,7 @@ import urllib3
 
 from openstack_prep.base import certificate
 from openstack_prep.base.errors import DownloadError
-from openstack_prep.base.secret_forms import unlogged, without_url_secrets
+from openstack_prep.base.secret_forms import SHORTEST, hide, unlogged, without_url_secrets
 from openstack_prep.download.address import CHUNK, Chunks, shown
 
 TIMEOUT = (10.0, 60.0)  # seconds to connect, seconds without data
@@ -110,10 +111,19 @@ def _get(url: str, headers: dict[str, str] | None = None) -> requests.Response:
         raise DownloadError(f"{shown(url)} cannot be downloaded: {_reason(error)}") from None
     if not answer.ok:
         answer.close()
-        reason = without_url_secrets(f"{answer.status_code} {answer.reason}")  # the server may repeat the URL
+        said = hide(f"{answer.status_code} {answer.reason}", _secrets_of(url, answer.url))  # which it may repeat
+        reason = without_url_secrets(said)
         status = "; ".join(filter(None, (reason, REMEDIES.get(answer.status_code))))
         raise DownloadError(f"{shown(url)} cannot be downloaded: {status}")
     return answer
+
+
+def _secrets_of(*urls: str) -> Iterator[str]:
+    """Yield the passwords and queries of URLs, and the values in these."""
+    for parts in map(urlsplit, urls):
+        yield unquote(parts.password or "")
+        values = (unquote(parts.username or ""), unquote(parts.query), *(value for _, value in parse_qsl(parts.query)))
+        yield from (value for value in values if len(value) >= SHORTEST)
 
 
 def _ask(url: str, headers: dict[str, str]) -> requests.Response:
