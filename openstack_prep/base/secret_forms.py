@@ -110,7 +110,7 @@ _LOGIN = re.compile(rf"""//(?:(?:[^\s/"'<>]|{_QUOTE})+|[^\s/@"'<>:[]*:(?:[^\s"'<
 """The login in a URL, up to its last at sign, also of one whose password has a slash; a port is taken for it if the
 path has an at sign, except before a digest."""
 _NO_SCHEME = r"""(?:\w+:)?/*[^\s/@"'<>:][^\s/"'<>:]*:[^\s/"'<>]+@(?!sha\d+:)"""
-BARE_LOGIN = re.compile(f"^{_NO_SCHEME}")
+BARE_LOGIN = re.compile(r"^(?:\w+:)?/*[^\s/@:][^\s/:]*:[^\s/]+@(?!sha\d+:)")
 """The beginning of a URL with a login whose scheme is missing; a digest follows the tag of a container's image."""
 _QUOTED_BARE_LOGIN = re.compile(f"""(?<=["']){_NO_SCHEME}""")
 QUERY = re.compile(r"\?[^\s\"'<>?=]+=[^\s\"'<>]*")

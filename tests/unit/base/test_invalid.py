@@ -44,6 +44,7 @@ def test_what_pydantic_finds_itself_is_said_without_the_name_of_its_type(wording
         (["secret"], "a list"),
         ("x" * 100, '"' + "x" * 36 + "..."),
         (7, "7"),
+        ("me:it's-secret@example.com/a", '"...example.com/a"'),
         ("https://me:secret@example.com/a", '"https://...example.com/a"'),
         ("https://me:secr", '"https://..."'),
         ("https://me:sec/ret@example.com", '"https://..."'),
