@@ -82,7 +82,7 @@ def _escaped(part: str) -> str:
         return f"(?i:{_BACKSLASH}{{1,{8 * len(part)}}})"
     code, pairs = ord(part), part.encode("utf-16-be", "surrogatepass")
     name = "apos" if part == "'" else codepoint2name.get(code, "#")
-    octets = part.encode("utf-8", "surrogateescape")
+    octets = part.encode("utf-8", "surrogatepass")
     forms = (
         _ESCAPES.join(f"u{pairs[each : each + 2].hex()}" for each in range(0, len(pairs), 2)),
         rf"[xu]0{{0,6}}{code:x}",
@@ -96,7 +96,7 @@ def _coded(secret: str) -> Iterator[str]:
     """Yield the base64 of texts that have a secret in their middle, without what its neighbours change."""
     for text in {secret, *(json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False))}:
         for offset in range(3):
-            coded = base64.b64encode(bytes(offset) + text.encode("utf-8", "surrogateescape")).decode().rstrip("=")
+            coded = base64.b64encode(bytes(offset) + text.encode("utf-8", "surrogatepass")).decode().rstrip("=")
             part = coded[(0, 2, 3)[offset] : len(coded) - 1]
             if len(part) >= SHORTEST:
                 yield from (part, part.translate(str.maketrans("+/", "-_")))

@@ -234,8 +234,8 @@ class _Plain:
     def _text(self, value: str, where: tuple[str | int, ...]) -> Any:
         try:
             value.encode()
-        except UnicodeEncodeError:  # half a surrogate pair is not a character
-            return self._refuse(where, f"{value!a} contains an invalid character")
+        except UnicodeEncodeError as error:  # half a surrogate pair; the rest of the value may be a secret
+            return self._refuse(where, f"contains U+{ord(value[error.start]):X}, which is not a character")
         return str(value)
 
     def _refuse(self, where: tuple[str | int, ...], what: str) -> None:

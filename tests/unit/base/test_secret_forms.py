@@ -21,6 +21,7 @@ def test_secrets_are_found_in_whatever_notation() -> None:
     forms += [base64.b64encode(b"x" * pad + secret.encode() + b"yz").decode() for pad in range(3)]
     assert [form for form in forms if not secret_forms.contains(form, [secret])] == []
     assert not secret_forms.contains("the secret key", [secret, ""])
+    assert secret_forms.hide("a \udce9b c", ["\udce9b"]) == f"a {HIDDEN} c"  # Latin-1 in a variable
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_every_mistake_is_told_at_once_with_resource_and_field() -> None:
         (loose(Network, name="n", description=b"x"), "network/n: description: a value of type bytes is not allowed"),
         (
             loose(Network, name="n", description="\ud800"),
-            "network/n: description: '\\ud800' contains an invalid character",
+            "network/n: description: contains U+D800, which is not a character",
         ),
         (loose(Network, name="n", project_domain=None), "network/n: project_domain: null"),
         (loose(Network, name="n", description=Secret("hunter2")), "network/n: description: a mapping"),
