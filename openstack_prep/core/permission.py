@@ -93,7 +93,8 @@ def _loss(step: Step, losses: Sequence[DeletionLoss], declared: Mapping[str, Key
     """Return the refusal of losses of one kind; ``declared`` are, by id, those that it may take over."""
     first = losses[0]
     cause = "the update" if step.action in (Action.UPDATE, Action.ADOPT) else "its deletion"
-    options = " ".join(shell.join([OPTION, loss.address]) for loss in losses)
+    lost = tuple(dict.fromkeys(loss.address for loss in losses))  # two regions may both hide one kind
+    options = " ".join(shell.join([OPTION, address]) for address in lost)
     if first.effect is LossEffect.UNREAD:
         what = f"{cause} may take along what cannot be read: {', '.join(loss.detail for loss in losses)}"
         fix = first.fix or "run the command again when the service answers"
@@ -103,7 +104,6 @@ def _loss(step: Step, losses: Sequence[DeletionLoss], declared: Mapping[str, Key
         if own := [str(declared[loss.id]) for loss in losses if loss.id in declared]:
             fix += f", or set adopt: permanently on {' and '.join(own)}, and apply"
     fix = f"{fix}, or allow this: {options}"
-    lost = tuple(loss.address for loss in losses)
     return Loss(str(step.key), what, fix, (step.key,), code=first.code, lost=lost)
 
 
