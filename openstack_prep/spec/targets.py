@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.key import Key, labels
+from openstack_prep.base.style import first_of
 from openstack_prep.base.suggestion import ask, similar
 from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.model import Context, Resource
@@ -67,9 +68,17 @@ def _find(target: str, names: Mapping[Key, str]) -> list[Key]:
     """Return the resources that a target names; several if their names differ by the project or domain alone."""
     found = [key for key, name in names.items() if target in (name, str(key))]
     if not found:
-        _, _, name = target.partition("/")
-        of_other_kind = [each for each in names.values() if each.partition("/")[2] == name]
-        near = similar(target, names.values(), count=3) or of_other_kind[:3]
-        fix = ask(near, "write KIND/NAME, as plan --all shows them")
-        raise ConfigError(f"--target {target}: the spec has no such resource; {fix}")
+        raise ConfigError(f"--target {target}: the spec has no such resource; {_meant(target, [*names.values()])}")
     return found
+
+
+def _meant(target: str, labels: Sequence[str]) -> str:
+    """Return which resources a target may mean: a similar name of its kind, otherwise of any kind."""
+    kind, _, name = target.partition("/" if "/" in target else ".")  # Terraform's addresses have a dot
+    kinds = similar(kind, {label.partition("/")[0] for label in labels})
+    of_kind = [label for label in labels if label.partition("/")[0] in kinds]
+    for candidates in (of_kind, labels):
+        near = similar(name or kind, [label.partition("/")[2] for label in candidates])
+        if found := [label for label in candidates if label.partition("/")[2] in near]:
+            return ask(found[:3])
+    return f"of this kind it has {first_of(of_kind)}" if of_kind else "write KIND/NAME, as plan --all shows them"

@@ -52,7 +52,19 @@ def test_what_is_limited_is_not_the_whole_spec(spec: Spec) -> None:
     assert not limit_to(spec, ["flavor/small"]).is_whole
 
 
-@pytest.mark.parametrize(("target", "near"), [("flavor/smal", "flavor/small"), ("subnet/net", "network/net")])
+@pytest.mark.parametrize(
+    ("target", "near"),
+    [
+        ("flavor/smal", "mean flavor/small?"),
+        ("subnet/net", "mean network/net?"),
+        ("netwrok/other", "mean network/other?"),
+        ("web", "mean security_group/web?"),
+        ("network/database", "has network/net, network/other"),
+        ("network.net", "mean network/net?"),
+        ("openstack_networking_network_v2.other", "mean network/other?"),
+        ("server/vm", "KIND/NAME"),
+    ],
+)
 def test_an_unknown_target_names_the_nearest(spec: Spec, target: str, near: str) -> None:
     with pytest.raises(ConfigError) as caught:
         limit_to(spec, ["flavor/large", target])
