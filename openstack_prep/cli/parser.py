@@ -106,6 +106,8 @@ class Parser(argparse.ArgumentParser):
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """End with the words that no option or argument takes, and the options that are probably meant."""
         options = [word for word in unknown if word[:1] == "-"]
+        if not options and (instead := self.get_default("instead_of_others")):
+            self.error(f"takes one file, not also {', '.join(unknown)}; {instead}")
         if not options and any(each.dest == "spec" for each in self._actions):
             many = (
                 "for several specs, use a fleet: `openstack-prep example fleet` prints one, docs/fleet.md describes it"
@@ -126,7 +128,9 @@ class Parser(argparse.ArgumentParser):
         """Refuse a value that is no choice, and name the one that is probably meant (Python 3.14: suggest_on_error)."""
         if action.choices is not None and value not in action.choices:
             choices = [*map(str, action.choices)]
-            fix = _meant(str(value), choices) or f"; use {', '.join(choices)}"
+            fix = _meant(str(value), choices) or ("" if self.headings else f"; use {', '.join(choices)}")
+            if self.headings and (instead := COMMANDS.get(str(value))):
+                fix = f"; {instead}"
             if "-f" in action.option_strings and Path(str(value)).suffix:  # kubectl's -f names a file
                 fix = "; write the file without an option in front of it"
             raise argparse.ArgumentError(action, f"{value} is unknown{fix}")
@@ -223,9 +227,11 @@ FILES = ("f", "filename", "file")
 _ALTERNATIVES: Sequence[tuple[Sequence[str], str, str]] = (
     (("o", "output", "json", "yaml"), "--format", FORMAT),
     (("auto-approve", "approve", "assume-yes"), "--yes", "use --yes"),
+    (("auto-approve", "approve", "assume-yes"), "", "leave it out: this command does not ask for confirmation"),
     (("var-file", "extra-vars", "e"), "--vars-file", "use --var NAME=VALUE or --vars-file FILE"),
     (("parallelism", "forks", "parallel", "j"), "--jobs", "use --jobs N"),
     (("cloud",), "--os-cloud", "use --os-cloud NAME"),
+    (("chdir",), "--directory", "use -C DIR"),
     (("no-color", "no-colour"), "--color", "use --color never"),
     (("replace",), "--allow-replace", "use --allow-replace, which allows each replacement that the plan shows"),
     (("lock",), "--lock-timeout", "leave it out: runs of a spec always take turns; --lock-timeout 0 does not wait"),
@@ -236,8 +242,26 @@ _ALTERNATIVES: Sequence[tuple[Sequence[str], str, str]] = (
     (("compact-warnings",), "", "leave it out"),
     (("n", "namespace", "A", "all-namespaces"), "", "leave it out: OpenStack has projects, and the spec names its own"),
 )
-INSTEAD: Mapping[str, tuple[str, str]] = {name: (needed, fix) for names, needed, fix in _ALTERNATIVES for name in names}
+INSTEAD: Mapping[str, Sequence[tuple[str, str]]] = {
+    name: [(needed, fix) for listed, needed, fix in _ALTERNATIVES if name in listed]
+    for names, _, _ in _ALTERNATIVES
+    for name in names
+}
 """By the name of an option of other commands, an option that a command must have, and what to use."""
+_SHOW = "there is no state file: `openstack-prep show` lists what exists"
+COMMANDS = {
+    "init": "nothing needs it: `openstack-prep example minimal > prep.yaml` prints a spec to begin with",
+    "fmt": "there is no formatter: `openstack-prep validate` checks a spec",
+    "refresh": "each plan reads the cloud: use `openstack-prep plan`",
+    "diff": "use `openstack-prep plan`",
+    "output": "`openstack-prep show` lists outputs, and with --reveal OUTPUT prints one",
+    "workspace": "`openstack-prep fleet` applies one spec to several projects, each with its own variables",
+    "force-unlock": "use `openstack-prep unlock`",
+    **dict.fromkeys(("state", "list", "get", "describe", "status"), _SHOW),
+    **dict.fromkeys(("create", "up", "deploy", "run"), "use `openstack-prep apply`"),
+    **dict.fromkeys(("delete", "down", "rm"), "use `openstack-prep destroy`"),
+}
+"""By a command of Terraform, kubectl or Ansible, what to use."""
 
 
 def respell(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
@@ -309,15 +333,15 @@ def _refuse(parser: argparse.ArgumentParser, option: str, value: str, attached: 
 def list_substitutes(parser: argparse.ArgumentParser, option: str, value: str = "") -> Iterator[str]:
     """Yield what to use in the place of an option of other commands, if the command has that."""
     known, command, name = parser._option_string_actions, parser.prog.partition(" ")[2], option.lstrip("-")
-    needed, fix = INSTEAD.get(name, ("", ""))
+    fixes = (fix for needed, fix in INSTEAD.get(name, ()) if not needed or needed in known)
     if name in FILES and value in FORMS and "--format" in known:
         yield FORMAT
     elif name in FILES and any(not action.option_strings for action in parser._actions):
         yield "write the file without an option in front of it"
     elif name in DRY_RUNS and command in PREVIEW:
         yield PREVIEW[command]
-    elif fix and (not needed or needed in known):
-        yield fix
+    else:
+        yield from fixes
 
 
 def new_path(text: str) -> Path:

@@ -16,5 +16,5 @@ class UsageError(ConfigError):
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        fix = f"{self.program} --help lists the options"
+        fix = f"{self.program} --help lists {'the options' if self.command else 'commands and options'}"
         return (Diagnostic(code=self.code, where=self.command, what=self.message, fix=fix),)

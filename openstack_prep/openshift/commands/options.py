@@ -50,6 +50,7 @@ def _add_release(parser: argparse.ArgumentParser) -> None:
 
 def add_import(command: AddCommand) -> None:
     parser = command("import", f"{_HERE}.spec_import:run", cloud=False, data=True)
+    parser.set_defaults(instead_of_others="to take over what exists, use `openstack-prep export --adopt permanently`")
     parser.add_argument(
         "path",
         type=Path,

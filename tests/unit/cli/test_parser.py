@@ -9,7 +9,7 @@ import pytest
 
 from openstack_prep.cli.main import build_parser, main
 from openstack_prep.cli.of_spec import fix_options
-from openstack_prep.cli.parser import INSTEAD, PREVIEW, respell
+from openstack_prep.cli.parser import COMMANDS, INSTEAD, PREVIEW, respell
 from tests.unit.texts import contains
 
 
@@ -21,6 +21,12 @@ from tests.unit.texts import contains
         ("plan --alow-replace spec.yaml", "openstack-prep plan", "--allow-replace"),
         ("plan --html=x --jbos=3 spec.yaml", "openstack-prep plan", "--jobs"),
         ("plan --format jsno spec.yaml", "openstack-prep plan", "json"),
+        ("init", "openstack-prep", "openstack-prep example minimal"),
+        ("state list", "openstack-prep", "openstack-prep show"),
+        ("refresh", "openstack-prep", "openstack-prep plan"),
+        ("output kubeconfig", "openstack-prep", "--reveal OUTPUT"),
+        ("fmt", "openstack-prep", "openstack-prep validate"),
+        ("import network/web 1234", "openstack-prep import", "openstack-prep export --adopt permanently"),
         ("plan --htlm report.html spec.yaml", "openstack-prep plan", "--html"),
     ],
 )
@@ -152,6 +158,8 @@ def test_one_dash_is_enough_for_a_long_option(line: str, name: str, value: objec
         ("kubernetes convert cluster.yml --output json", "--format json"),
         ("kubernetes convert cluster.yml --output=", "is empty"),
         ("apply -auto-approve spec.yaml", "--yes"),
+        ("plan --auto-approve spec.yaml", "leave it out"),
+        ("-chdir=lab plan", "-C DIR"),
         ("destroy --auto-approve spec.yaml", "--yes"),
         ("fleet apply -auto-approve fleet.yaml", "--yes"),
         ("apply --dry-run spec.yaml", "openstack-prep plan"),
@@ -189,8 +197,9 @@ def test_no_option_is_hidden_by_those_of_other_commands() -> None:
     """What a command has itself is never explained away, and each replacement is an option of some command."""
     parsers = dict(commands_of(build_parser()))
     known = {option for each in parsers.values() for option in each._option_string_actions}
-    assert {needed for needed, _ in INSTEAD.values()} - {""} <= known
+    assert {needed for fixes in INSTEAD.values() for needed, _ in fixes} - {""} <= known
     assert set(PREVIEW) <= parsers.keys()
+    assert parsers.keys().isdisjoint(COMMANDS)
     for each in parsers.values():
         for option in each._option_string_actions:
             assert respell(each, [option]) == [option]
