@@ -42,6 +42,7 @@ from openstack_prep.resources.credentials.credential_record import (
     Credentials,
     held,
     holder_in,
+    holder_text,
     in_project,
     path,
 )
@@ -151,7 +152,7 @@ def lacking(run: CloudRun, wanted: Iterable[str], project: Resource | None) -> I
         elif held is not None and role not in held:
             has = ", ".join(sorted(held)) or "none"
             yield (
-                f"its user does not have the role {role} in the project (has: {has}), so no credential can have it",
+                f"{holder_text(run, project)} does not have the role {role} (has: {has}), so no credential can have it",
                 "assign the role to the user, or remove it from roles",
             )
 
@@ -288,21 +289,24 @@ class ApplicationCredential(InCloudsYaml):
         credentials = observed.record_as(Credentials)
         lost = ", ".join(f"{each.name} ({each.id})" for each in credentials.lost)
         if lost:
+            because = f"its secret is missing from {self.clouds_yaml}"
             yield Loss.about(
                 self.key,
-                f"{lost} would be deleted because its secret is missing from {self.clouds_yaml}, and {DEPENDS}",
+                f"{lost} of {credentials.holder} would be deleted because {because}, and {DEPENDS}",
                 f"copy the entry {self.cloud} from where the spec was applied, or allow the deletion (--allow-replace)",
             )
         if credentials.live and observed.ours and not credentials.keeps_one and not credentials.live.has_ended:
-            yield from self._renewals(credentials.live, observed, credentials.role_changes)
+            yield from self._renewals(credentials.live, observed, credentials)
 
-    def _renewals(self, live: CredentialRecord, observed: Observed, role_changes: str) -> Iterable[Loss]:
+    def _renewals(self, live: CredentialRecord, observed: Observed, credentials: Credentials) -> Iterable[Loss]:
         """Yield that a new credential would replace the one in use."""
         changed = {name for name, value in self.desired().items() if observed.values.get(name) != value}
         if not RENEWED & changed or AGREED & changed:
             return
-        fields = ", ".join(sorted(RENEWED & changed)) + (f" ({role_changes})" if role_changes else "")
-        what = f"{live.name} ({live.id}) would be deleted because it differs in {fields}, and {DEPENDS}"
+        roles = credentials.role_changes
+        fields = ", ".join(sorted(RENEWED & changed)) + (f" ({roles})" if roles else "")
+        whose = f"{live.name} ({live.id}) of {credentials.holder}"
+        what = f"{whose} would be deleted because it differs in {fields}, and {DEPENDS}"
         command = f"openstack-prep credential rotate SPEC --name {shell.quote(self.name)} --keep-old"
         fix = f"keep the old credential ({command}), or allow the deletion (--allow-replace)"
         yield replace(Loss.about(self.key, what, fix), lost=(live.id,))
@@ -360,16 +364,20 @@ class ApplicationCredential(InCloudsYaml):
             "(an older credential remains)" if any(each.id != kept for each in mine if each is not shown) else HIDDEN
         )
         if live is None:
-            secret = "(not written)" if begun else "(lost)"
+            secret = "(not written)" if begun else f"(lost, so a new credential replaces {shown.name})"
         elif live.expires_at and live.has_ended:
             secret = f"(ended {timestamp(live.expires_at)})"
+        values = self.values(run, shown)
+        differing = [name for name, value in self.desired().items() if name in values and values[name] != value]
+        if live and shown in mine and not live.has_ended and self._is_renewed(live, differing):
+            secret = f"(of {live.name}, which a new credential replaces)"
         settings = {**self.settings_in(entry), "auth_url": auth.get("auth_url"), "secret": secret}
         return Observed(
             id=shown.id,
             ours=shown in mine,
             managed_by=run.ownership.another_in(shown.description),
             values={
-                **self.values(run, shown),
+                **values,
                 **settings,
                 "mode": mode(self.file) if entry else None,
                 MANAGED: found is None or shown not in mine or self._is_reserved(run, entry),
@@ -382,6 +390,7 @@ class ApplicationCredential(InCloudsYaml):
                 lost=tuple(each for each in mine if absent and not (each.has_ended or self._is_begun(auth, each))),
                 kept=kept,
                 begun=begun,
+                holder=holder_text(run, self.owner),
                 role_changes=role_changes(run, self.roles, live.roles, self.owner) if live else "",
             ),
         )
@@ -463,14 +472,11 @@ class ApplicationCredential(InCloudsYaml):
         if observed is not None and live:
             yield from self.check_kept(observed)
         if observed is not None and live and not observed.ours:
+            what = f"{live.name} ({live.id}) of {holder_text(run, self.owner)} exists, is {observed.owner}, and "
             if live.has_ended:
-                yield self.mistake(
-                    f"exists, is {observed.owner}, and expired at {live.expires_at}", "choose another name"
-                )
+                yield self.mistake(f"{what}expired at {live.expires_at}", "choose another name")
             elif wrong:  # the entry is not this spec's either
-                yield self.mistake(
-                    f"exists, is {observed.owner}, and differs in {', '.join(wrong)}", "choose another name"
-                )
+                yield self.mistake(f"{what}differs in {', '.join(wrong)}", "choose another name")
 
     def _name_taken(self, run: CloudRun, record: CredentialRecord, names: Collection[str]) -> Iterator[Mistake]:
         """Yield that a credential of the user has one of these names, and is not one of this declaration."""
@@ -478,10 +484,11 @@ class ApplicationCredential(InCloudsYaml):
         if record.name not in names or (is_here and self._is_ours(run, record)):
             return
         place = "" if is_here else f" for project {queries.project_name(run, record.project_id)}"
+        holder = holder_text(run, self.owner)
         owner = owner_text(run.ownership.another_in(record.description))
         if not is_here and run.ownership.owns(record.description):
             owner = "managed by this spec there"
-        what = f"a credential {record.name} ({record.id}) already exists{place} and is {owner}"
+        what = f"{holder} already has a credential {record.name} ({record.id}){place}, which is {owner}"
         yield self.mistake(what, "choose another name" if is_here else UNIQUE, Code.PLAN_FOREIGN)
 
     def _is_reserved(self, run: CloudRun, entry: Raw) -> bool:
@@ -684,7 +691,7 @@ class LeftCredential(ApplicationCredential, Undeclarable):
 
 def _without_entry(family: Sequence[CredentialRecord], *, ours: bool) -> Observed:
     """Return credentials with one name, whose entry nobody knows."""
-    known = Credentials(live=None, mine=tuple(family if ours else ()), lost=(), kept=None, begun=False)
+    known = Credentials(live=None, mine=tuple(family if ours else ()), lost=(), kept=None, begun=False, holder="")
     ids = frozenset(credential.id for credential in family)
     return Observed(id=family[0].id, ours=ours, record=known, contained_ids=ids)
 

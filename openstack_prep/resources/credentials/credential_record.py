@@ -69,6 +69,8 @@ class Credentials:
     """Id of the predecessor, which has its own entry."""
     begun: bool
     """Whether the entry only announces a credential."""
+    holder: str
+    """The user and the project that they are for, in words."""
     role_changes: str = ""
     """Which roles the credential in use lacks or has in excess; empty if its roles do not differ."""
 
@@ -103,6 +105,12 @@ def holder_in(run: CloudRun, project: Resource | None) -> tuple[Cloud, str | Non
     if own is not None:
         return own, own.user_id
     return run.admin, run.find_id(user) if user else None
+
+
+def holder_text(run: CloudRun, project: Resource | None) -> str:
+    """Return whose the credentials in a project are: the user who acts there, and the project."""
+    own, user = run.find_tenant(project) or run.admin, run.acting_user(project)
+    return f"user {user.name if user else own.user[0]} in project {project.name if project else own.project_name}"
 
 
 def path(user_id: str) -> str:

@@ -179,7 +179,10 @@ def test_what_keystone_cannot_change_is_renewed(
 def test_a_role_too_many_is_no_implied_one(run: CloudRun, keystone: Keystone, path: Path) -> None:
     apply(run, credential(run, path, roles=("member", "admin")))
     (step,) = plan(run, credential(run, path, roles=("member",)))
-    assert [(change.field, change.before) for change in step.changes] == [("roles", {"member", "admin"})]
+    assert [(change.field, change.before) for change in step.changes] == [
+        ("roles", {"member", "admin"}),
+        ("secret", "(of app, which a new credential replaces)"),
+    ]
 
 
 def test_roles_count_as_implied_when_one_may_not_ask(run: CloudRun, keystone: Keystone, path: Path) -> None:
@@ -560,7 +563,10 @@ def test_all_roles_are_those_of_the_login(run: CloudRun, keystone: Keystone, pat
     more = logged_in_with(run, keystone, "admin", "member")
     before = len(sent(keystone.services))
     (step,) = plan(more, credential(more, path))
-    assert [(change.field, change.before) for change in step.changes] == [("roles", {"admin"})]
+    assert [(change.field, change.before) for change in step.changes] == [
+        ("secret", "(of app, which a new credential replaces)"),
+        ("roles", {"admin"}),
+    ]
     assert len(sent(keystone.services)) == before + 1
     (refusal,) = plan(more, credential(more, path)).refusals
     assert refusal.code == "plan.loses"
@@ -617,7 +623,7 @@ def test_a_rotation_needs_no_drift_and_happens_once(run: CloudRun, keystone: Key
     apply(run, wanted)
     new = rotated(run, wanted)
     (step,) = plan(run, new)
-    assert [change.field for change in step.changes] == ["rotated"]
+    assert [change.field for change in step.changes] == ["secret", "rotated"]
     apply(run, new)
     assert (auth(path)["application_credential_secret"], keystone.names) == ("s3cret-2", ["app-new"])
     assert not plan(run, wanted)
