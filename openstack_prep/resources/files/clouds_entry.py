@@ -303,9 +303,11 @@ class CloudsEntry(InCloudsYaml):
         what = f"{self.path} already has an entry {self.cloud}"
         if owner in (None, run.ownership.spec):
             what += f" that differs in {', '.join(differing) or 'auth'}"
+        fix = "choose another name, or remove the entry from the file"
         if owner is not None:
             what += f", {owner_text(owner)}"
-        yield self.mistake(what, "choose another name, or remove the entry from the file", Code.PLAN_FOREIGN)
+            fix += ", and apply writes it for this spec"
+        yield self.mistake(what, fix, Code.PLAN_FOREIGN)
 
     def find_one(self, run: CloudRun) -> Observed | None:
         found = self.read_entry()
@@ -343,7 +345,7 @@ class CloudsEntry(InCloudsYaml):
             id=f"{self.path}#{self.cloud}",
             ours=self._is_ours(run, found, auth, values),
             managed_by=owner if owner != run.ownership.spec else "",
-            values=values | {"mode": mode(self.file), MANAGED: owner == run.ownership.spec},
+            values=values | {"mode": mode(self.file), MANAGED: bool(owner)},  # no entry is taken from another spec
             outputs={"path": self.path},
         )
 

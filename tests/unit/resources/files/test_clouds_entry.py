@@ -84,6 +84,8 @@ def test_the_entry_of_another_spec_is_neither_changed_nor_deleted(run: CloudRun,
     renamed = CloudRun(run.admin, OwnershipTag("renamed"))
     (said,) = mistakes(renamed, entry)
     wording(said)
+    (step,) = planner.plan_apply("renamed", [entry], observation.observe(renamed, [entry]))
+    assert (step.action, step.changes) == (Action.KEEP, ())
     (step,) = planner.plan_destroy("renamed", [entry], observation.observe(renamed, [entry]))
     assert step.action is Action.KEEP
 
