@@ -99,33 +99,45 @@ def _create_on(context: CheckContext, network_id: str) -> str:
     return context.openstack("floating", "ip", "create", network_id) + "  # and write the address that it returns"
 
 
+def _free(context: CheckContext) -> list[str]:
+    """Return the floating IPs of the project that nothing uses, and that the file does not name."""
+    network, named = external_network(context), (context.cluster.api_floating_ip, context.cluster.ingress_floating_ip)
+    return [
+        each.address
+        for each in listed(context, FloatingIPRecord, project_id=context.cloud.project_id)
+        if network is not None and each.network_id == network.id and each.status == "DOWN" and not each.port_id
+        if not each.port_forwardings and each.address not in named
+    ]
+
+
 def _missing(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield which floating IP is not set; neither is needed where machines are reached without NAT."""
-    cluster, create = context.cluster, _create(context)
+    cluster, free = context.cluster, iter(_free(context))
     if not cluster.api_floating_ip:
         yield Diagnostic(
             code="floating-ip.api-unset",
             where=context.place("api_floating_ip"),
             what="no floating IP is set",
             why="unless the machines' network is routed here, the installer waits 20 minutes for the API, then fails",
-            fix=create,
+            fix=_set(context, next(free, "")),
             status=DiagnosticStatus.WARNING,
         )
     if not cluster.ingress_floating_ip:
-        what = (
-            "the installer attaches no floating IP before 4.6"
-            if context.release < INGRESS_SINCE
-            else "no floating IP is set"
-        )
-        later = f"openstack-prep post-ipi --metadata {shell.quote(str(context.path.with_name('metadata.json')))}"
-        later += " --ingress-ip ADDRESS --wait 3600"
+        address, is_early = next(free, ""), context.release < INGRESS_SINCE
+        metadata = shell.quote(str(context.path.with_name("metadata.json")))
+        attach = f"openstack-prep post-ipi --metadata {metadata} --ingress-ip {address or 'ADDRESS'} --wait 3600"
+        create = "" if address else f"{_create(context).partition('  # ')[0]}  # and "
         yield Diagnostic(
             code="floating-ip.ingress-unset",
-            where=context.place("ingress_floating_ip") if context.release >= INGRESS_SINCE else "ingress",
-            what=what,
+            where="ingress" if is_early else context.place("ingress_floating_ip"),
+            what="the installer attaches no floating IP before 4.6" if is_early else "no floating IP is set",
             why="the ingress port stays without a floating IP: console and routes are unreachable from outside",
-            fix=f"{create}; or, during the installation: {later}"
-            if context.release >= INGRESS_SINCE
-            else f"{create.partition('  # ')[0]}  # and attach it during the installation: {later}",
+            fix=f"{create}attach it during the installation: {attach}"
+            if is_early
+            else f"{_set(context, address)}; or, during the installation: {attach}",
             status=DiagnosticStatus.WARNING,
         )
+
+
+def _set(context: CheckContext, address: str) -> str:
+    return f"write {address}, a floating IP of this project that nothing uses" if address else _create(context)

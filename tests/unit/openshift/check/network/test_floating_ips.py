@@ -65,7 +65,18 @@ def test_what_is_no_address_is_not_looked_for(neutron: Neutron) -> None:
     assert neutron.found(floating_ips, api_floating_ip="api", ingress_floating_ip=INGRESS) == []
 
 
+def test_a_free_one_of_the_project_is_named_before_a_new_one(neutron: Neutron) -> None:
+    (said,) = floating_ips(neutron.context(api_floating_ip=API))
+    assert said.fix.startswith(f"write {INGRESS},")
+    assert f"--ingress-ip {INGRESS} " in said.fix
+    both = [each.fix.partition(",")[0] for each in floating_ips(neutron.context())]
+    assert both == [f"write {API}", f"write {INGRESS}"]
+    (said,) = floating_ips(neutron.context(release="4.5", api_floating_ip=API))
+    assert said.fix.startswith("attach it during the installation")
+
+
 def test_before_4_6_the_installer_attaches_none_to_ingress(neutron: Neutron, wording: Wording) -> None:
+    neutron.kept["floatingips"][1] |= {"port_id": "p1", "status": "ACTIVE"}
     said = list(floating_ips(neutron.context(release="4.5", api_floating_ip=API)))
     assert [(each.status, each.where, each.code) for each in said] == [
         ("warning", "ingress", "floating-ip.ingress-unset")
