@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret_forms import without_logins
-from openstack_prep.base.style import indented
+from openstack_prep.base.style import PLAIN, Style, indented
 
 
 class DiagnosticStatus(StrEnum):
@@ -49,8 +49,13 @@ class Diagnostic:
             object.__setattr__(self, name, without_logins(getattr(self, name)))
 
     def __str__(self) -> str:
+        return self.render()
+
+    def render(self, style: Style = PLAIN) -> str:
+        """Return it as lines, which fit a terminal except for the fix: a command that is broken is two commands."""
         lines = [f"{self.status}: {self.where}: {self.text}", *(f"  {line}" for line in self.advice)]
-        return "\n".join(map(indented, lines))
+        fix = f"  fix: {self.fix}"
+        return "\n".join(indented(line) if line == fix else style.wrapped(indented(line), 4) for line in lines)
 
     @property
     def text(self) -> str:

@@ -73,9 +73,21 @@ class Style:
         """Return "  + KIND/NAME  details", wrapped below the details; only errors have further lines, indented."""
         name, details = printable(name), printable(details, "\n" if symbol == "!" else "").replace("\n", f"\n{LATER}")
         head = f"{symbol:>3} {name}"
-        text = self.wrapped(f"{head}  {details}".rstrip(), len(head) + 2)
+        text = self.beside(head, details)
         code = OF_MARK.get(symbol)
         return text.replace(head.rstrip(), self.paint(head.rstrip(), code), 1) if code else text
+
+    def column(self, names: Iterable[str]) -> int:
+        """Return the width of a column of names, without those that leave no room for details beside them."""
+        most = None if self.width is None else self.width - NARROW - len(LATER)
+        return max((len(name) for name in names if most is None or len(name) <= most), default=0)
+
+    def beside(self, head: str, details: str) -> str:
+        """Return details after the name that they are about, or below it if they need more columns than are left."""
+        text, indent = f"{head}  {details}".rstrip(), len(head) + 2
+        if self.width is None or len(text) <= self.width or self.width - indent >= NARROW:
+            return self.wrapped(text, indent)
+        return "\n".join([head.rstrip(), self.wrapped(f"{LATER}{details}", len(LATER))])
 
     def wrapped(self, text: str, indent: int) -> str:
         """Return a text in lines that fit the terminal, broken between words only: an address stays whole."""

@@ -58,7 +58,7 @@ class Lines(PlainOutput):
     def __init__(self, plan: Plan, out: TextIO, style: Style = PLAIN) -> None:
         super().__init__(out)
         self.style = style
-        self.width = text.width_of(step for step in plan if not text.is_unchanged(step))
+        self.width = text.width_of((step for step in plan if not text.is_unchanged(step)), style)
         self.shows_kept = plan.purpose == "destroy"  # nobody else says what a destroy leaves, and why
         self._printed_at: dict[Key, float] = {}
         self._not_begun: list[Step] = []

@@ -98,7 +98,7 @@ class Plan:
         """Return the table in a style."""
         every = (*self.steps, *self.undeclared)
         steps = [step for step in every if style.unchanged or not text.is_unchanged(step)]
-        width = text.width_of(steps)
+        width = text.width_of(steps, style)
         lines = [text.step_line(step, width, style, self._sign(step)) for step in steps]
         counts = "; ".join(filter(None, [text.counts(self.steps), self.left_over]))
         unsure = [f"not checked: {'; '.join(self.not_checked)}"] if self.not_checked else []

@@ -267,7 +267,7 @@ def _id_and_outputs(observed: Observed, style: Style) -> Iterable[str]:
 def observed_table(found: Mapping[Key, Observed | None], style: Style = PLAIN) -> str:
     """Return what exists, a line per resource: its name, id and addresses, and whether the spec manages it."""
     names = labels(found)
-    width = max(map(len, names.values()), default=0)
+    width = style.column(names.values())
     lines = []
     for key, observed in found.items():
         words, code = ["-"], DIM
@@ -276,7 +276,7 @@ def observed_table(found: Mapping[Key, Observed | None], style: Style = PLAIN) -
             words += [] if observed.ours else [f"({observed.known_owner or observed.kept_because or observed.owner})"]
         words = [printable(word) for word in words]
         name = f"{printable(names[key]):<{width}}"
-        lines.append(style.wrapped(f"{name}  {'  '.join(words)}", width + 2).replace(name, style.paint(name, code), 1))
+        lines.append(style.beside(name, "  ".join(words)).replace(name.rstrip(), style.paint(name.rstrip(), code), 1))
     return "\n".join(lines)
 
 
@@ -285,8 +285,8 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def width_of(steps: Iterable[Step]) -> int:
-    return max((len(str(step)) for step in steps), default=0)
+def width_of(steps: Iterable[Step], style: Style = PLAIN) -> int:
+    return style.column(map(str, steps))
 
 
 def counts(steps: Iterable[Step]) -> str:

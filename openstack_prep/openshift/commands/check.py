@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.codes import Code
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weight, summary
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
-from openstack_prep.cli.output import error_data, judge_reports, print_result, report, write_html
+from openstack_prep.cli.output import error_data, judge_reports, print_result, report, style_of, write_html
 from openstack_prep.cloud.connection import connect
 from openstack_prep.openshift.check.preflight import HOSTS, Verdict, check_file, preflight
 from openstack_prep.openshift.commands.of_cluster import ask_release, find_installer
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         return _check_files(options, paths, release)
     verdict = preflight(paths[0], release, installer=installer, hosts=options.hosts or HOSTS, jobs=options.jobs)
     verdict = _with_choice(verdict, options.os_cloud)
-    print_result(options, _text(verdict), verdict.data())
+    print_result(options, _text(options, verdict), verdict.data())
     code = report(options, verdict.placed, 1 if verdict.errors else 0, paths)
     look = partial(_project, options, verdict.cloud) if verdict.cloud else None
     return write_html(options, lambda: _page([verdict], [], look), code)
@@ -76,7 +77,7 @@ def _check_files(options: argparse.Namespace, paths: list[Path], release: str) -
             mistakes += unreadable.mistakes
     error = SpecError(mistakes) if mistakes else None
     code = error.exit_code if error else 1 if any(verdict.errors for verdict in verdicts) else 0
-    text = "\n".join(_text(verdict, "without its cloud") for verdict in verdicts)
+    text = "\n".join(_text(options, verdict, "without its cloud") for verdict in verdicts)
     if len(paths) > 1:
         errors = error_data(error) if error else []
         print_result(options, text, {"files": [verdict.data() for verdict in verdicts], "errors": errors})
@@ -128,8 +129,10 @@ def _with_choice(verdict: Verdict, chosen: str | None) -> Verdict:
     return replace(verdict, findings=tuple(by_weight([*verdict.findings, chosen_ignored])))
 
 
-def _text(verdict: Verdict, where: str = "") -> str:
+def _text(options: argparse.Namespace, verdict: Verdict, where: str = "") -> str:
     """Return the diagnostics as text, with line numbers of the file."""
     where = where or (f"in cloud {verdict.cloud!r}" if verdict.cloud else "without a cloud")
     subject = f"{verdict.path} for {verdict.release} {where}"
-    return "\n".join([*map(str, verdict.placed), f"{subject}: {summary(verdict.findings)}"])
+    style = style_of(options, sys.stdout)
+    lines = [*(each.render(style) for each in verdict.placed), f"{subject}: {summary(verdict.findings)}"]
+    return "\n".join(lines)

@@ -36,6 +36,13 @@ def test_beside_a_long_name_details_stand_below_it() -> None:
     assert {each[:11] for each in others} == {"      2001:"}
 
 
+def test_one_long_name_moves_the_details_of_no_other() -> None:
+    boxes = [Box(name=name, colour="blue " * 8, size=1) for name in ("a", "n" * 60, "crate")]
+    lines = plan_apply("lab", boxes, {}).render(Style(width=80)).splitlines()
+    assert [line.index("size") for line in lines if "size" in line and "box" in line] == [15, 15]
+    assert max(map(len, lines)) <= 80
+
+
 def test_what_is_longer_than_the_terminal_stays_whole() -> None:
     assert "x" * 100 in Style(width=40).line("+", "box/a", "x" * 100)
 
@@ -89,9 +96,9 @@ def test_what_exists_has_the_colour_of_its_state() -> None:
     }
     lines = text.observed_table(found, Style(color=True)).splitlines()
     assert [line.partition("m")[0] for line in lines] == ["\x1b[32", "\x1b[33", "\x1b[2"]
-    assert text.observed_table(found, Style(width=24)).splitlines()[1:3] == [
-        "box/b  id-b  (not",
-        "      managed by this",
+    assert text.observed_table(found, Style(width=30)).splitlines()[1:3] == [
+        "box/b",
+        "      id-b  (not managed by",
     ]
 
 
