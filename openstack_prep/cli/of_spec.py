@@ -9,6 +9,8 @@ from pathlib import Path
 from openstack_prep.cli.parser import seconds
 
 FORMS = {"junit": "JUnit XML", "sarif": "SARIF 2.1.0"}
+REWRITTEN = "; files of earlier runs are written again, without changes by hand"
+"""In the help of --output: what the command has written is its own, as it is of apply."""
 LOCK_TIMEOUT = 60.0  # seconds, as in openstack_prep.cloud.lease, which is not loaded for a --help
 
 

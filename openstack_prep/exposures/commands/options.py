@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec
+from openstack_prep.cli.of_spec import REWRITTEN, add_spec
 from openstack_prep.cli.parser import new_path
 from openstack_prep.kubernetes.commands.options import add_cluster
 
@@ -34,7 +34,8 @@ def add_convert(command: AddCommand) -> None:
         "--peer", action="append", default=[], metavar="ADDRESS=ASN", help="router, for bgp; repeatable"
     )
     parser.add_argument("--load-balancer-class", metavar="NAME", help="loadBalancerClass of the Services")
-    parser.add_argument("--output", type=new_path, metavar="FOLDER", help="folder for the files (default: print them)")
+    help_text = f"folder for the files (default: print them){REWRITTEN}"
+    parser.add_argument("--output", type=new_path, metavar="FOLDER", help=help_text)
 
 
 def add_show(command: AddCommand) -> None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_allow_loss, add_html, add_lock_timeout, spec_path
+from openstack_prep.cli.of_spec import REWRITTEN, add_allow_loss, add_html, add_lock_timeout, spec_path
 from openstack_prep.cli.parser import new_path, positive
 
 _HERE = "openstack_prep.fleet.commands"
@@ -55,7 +55,7 @@ def add_reading(command: AddCommand) -> None:
     )
     add_page(audit)
     export = add_fleet(command, "export", f"{_HERE}.verbs:run_export")
-    export.add_argument("--output", type=new_path, metavar="DIR", help="the folder for a spec per target")
+    export.add_argument("--output", type=new_path, metavar="DIR", help=f"the folder for a spec per target{REWRITTEN}")
     export.add_argument("--kind", action="append", default=[], metavar="KIND", help="only this kind, such as network")
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_lock_timeout, add_reports, add_spec
+from openstack_prep.cli.of_spec import REWRITTEN, add_lock_timeout, add_reports, add_spec
 from openstack_prep.cli.parser import new_path
 
 _HERE = "openstack_prep.kubernetes.commands"
@@ -25,7 +25,8 @@ def add_convert(command: AddCommand) -> None:
         metavar="VERSION",
         help="release of RKE2, such as v1.35.7+rke2r1 (default: the newest of the same minor version)",
     )
-    parser.add_argument("--output", type=new_path, metavar="FOLDER", help="folder for the files (default: print them)")
+    help_text = f"folder for the files (default: print them){REWRITTEN}; a new.yaml with changes is refused"
+    parser.add_argument("--output", type=new_path, metavar="FOLDER", help=help_text)
 
 
 def add_rke(command: AddCommand) -> None:
@@ -73,9 +74,8 @@ def add_rke_render(command: AddCommand) -> None:
         metavar="KEY=VALUE",
         help="with --stack: a field of rke_clusters, such as network_plugin=calico or config.ingress.provider=none",
     )
-    parser.add_argument(
-        "--output", type=new_path, metavar="FOLDER", help="with --stack: folder for the files (default: print them)"
-    )
+    help_text = f"with --stack: folder for the files (default: print them){REWRITTEN}"
+    parser.add_argument("--output", type=new_path, metavar="FOLDER", help=help_text)
     add_lock_timeout(parser)
 
 
