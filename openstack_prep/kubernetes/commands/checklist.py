@@ -20,7 +20,7 @@ from openstack_prep.spec.resolution import resolve_spec
 if TYPE_CHECKING:
     from openstack_prep.kubernetes.cluster.rke_checklist import ChecklistStep
 
-WIDTH = 100
+WIDTH = 80
 
 
 def run(options: argparse.Namespace) -> int:
