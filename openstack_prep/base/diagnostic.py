@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Protocol, TypeVar
 
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret_forms import without_logins
@@ -81,6 +83,28 @@ class Diagnostic:
 def by_weight(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return diagnostics without duplicates, errors first."""
     return sorted(dict.fromkeys(diagnostics), key=lambda each: ORDER.index(each.status))
+
+
+class Located(Protocol):
+    """Something about a place."""
+
+    @property
+    def where(self) -> str: ...
+
+
+L = TypeVar("L", bound=Located)
+
+
+def by_line(found: Iterable[L]) -> list[L]:
+    """Sort by the lines of files; files, and what has no line, remain in the order found."""
+    files: dict[str, int] = {}
+
+    def place(located: L) -> tuple[int, int]:
+        match = re.match(r"(.+?):([0-9]+)(?![^:, ])", located.where)
+        file, line = (match[1], int(match[2])) if match else ("", 0)
+        return files.setdefault(file, len(files)), line
+
+    return sorted(found, key=place)
 
 
 def errors(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

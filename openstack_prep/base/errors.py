@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.diagnostic import Diagnostic
+from openstack_prep.base.diagnostic import Diagnostic, by_line
 from openstack_prep.base.key import Key
 from openstack_prep.base.secret_forms import without_logins
 from openstack_prep.base.style import indented
@@ -102,25 +102,13 @@ def _one_per_number(mistakes: Sequence[Mistake]) -> Iterator[Mistake]:
             yield mistake
 
 
-def _by_line(mistakes: Iterable[Mistake]) -> list[Mistake]:
-    """Sort mistakes by the line of their file; files, and mistakes without a line, remain in the order found."""
-    files: dict[str, int] = {}
-
-    def place(mistake: Mistake) -> tuple[int, int]:
-        found = re.match(r"(.+?):([0-9]+)(?![^:, ])", mistake.where)
-        file, line = (found[1], int(found[2])) if found else ("", 0)
-        return files.setdefault(file, len(files)), line
-
-    return sorted(mistakes, key=place)
-
-
 class Mistaken(PrepError):
     """Base of the errors that consist of mistakes; ``mistakes`` lists all of them, those of a file by line."""
 
     exit_code: int = 2
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
-        self.mistakes: tuple[Mistake, ...] = tuple(_by_line(_one_per_number(mistakes)))
+        self.mistakes: tuple[Mistake, ...] = tuple(by_line(_one_per_number(mistakes)))
         super().__init__("\n".join(map(str, self.mistakes)))
 
     @property

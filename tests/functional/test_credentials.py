@@ -137,7 +137,7 @@ def test_a_role_that_its_user_has_lost_is_a_mistake(scene: Scene) -> None:
     roles = ("member", "admin")
     scene.apply(roles, roles=("admin",))
     scene.unassign("admin")
-    with pytest.raises(PlanRefused, match=r"user .* in project .* does not have the role admin \(has: member, reader\)"):
+    with pytest.raises(PlanRefused, match=r"user .* in project .* does not have the role admin \(has: member, "):
         api.apply(scene.cloud, scene.spec(("member",), roles=("admin",)))
     assert scene.apply(roles, roles=("admin",)) == {"role_assignment"}
 

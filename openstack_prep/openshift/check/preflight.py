@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openstack_prep.base import shell
-from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weight, errors
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_line, by_weight, errors
 from openstack_prep.base.errors import CloudError, ConfigError, Mistake
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.invalid import shown
@@ -183,9 +183,13 @@ class Verdict:
 
     @property
     def placed(self) -> tuple[Diagnostic, ...]:
-        """The findings, those about a field with the file and its line; raises SpecError if it cannot be read."""
+        """The findings, those about a field with the file and its line; raises SpecError if it cannot be read.
+
+        Errors come first, and each status by line.
+        """
         given = InstallConfigValues(self.path, without_cloud=True)
-        return tuple(replace(finding, where=given.place_of(finding.where)) for finding in self.findings)
+        found = by_line(replace(finding, where=given.place_of(finding.where)) for finding in self.findings)
+        return tuple(by_weight(found))
 
     @property
     def errors(self) -> int:

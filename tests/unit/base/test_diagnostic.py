@@ -49,7 +49,9 @@ def test_mistakes_of_a_file_are_listed_by_line() -> None:
 
 
 def test_on_a_terminal_all_but_the_fix_is_wrapped() -> None:
-    found = Diagnostic(where="quota.cores", what="word " * 20 + "end", why="because " * 19 + "so", fix="openstack " * 19 + "x")
+    found = Diagnostic(
+        where="quota.cores", what="word " * 20 + "end", why="because " * 19 + "so", fix="openstack " * 19 + "x"
+    )
     lines = found.render(Style(width=80)).splitlines()
     assert [line for line in lines if len(line) > 80] == [f"  fix: {found.fix}"]
     assert " ".join(" ".join(lines).split()) == " ".join(str(found).split())
