@@ -184,6 +184,7 @@ HELP = {
 """Modules in which commands stand in help texts alone."""
 OPEN: Mapping[tuple[str, str], str] = {
     ("cli/parser.py", "COMMAND"): "the reader chooses the command to read about",
+    ("cli/parser.py", "OUTPUT"): "the reader chooses an output of a stack",
     ("cloud/lease.py", "SPEC"): "the file that the command was given; the library has none",
     (
         "resources/credentials/application_credential.py",

@@ -11,6 +11,7 @@ from openstack_prep.cli.of_spec import add_html, add_reports, add_spec
 _HERE = "openstack_prep.openshift.commands"
 FORMS = ("mermaid", "dot", "svg", "json")
 CONFIG = Path("install-config.yaml")
+TAKE_OVER = "to take over what exists, use `openstack-prep export --adopt permanently`"
 
 
 def add_topology(command: AddCommand) -> None:
@@ -50,7 +51,7 @@ def _add_release(parser: argparse.ArgumentParser) -> None:
 
 def add_import(command: AddCommand) -> None:
     parser = command("import", f"{_HERE}.spec_import:run", cloud=False, data=True)
-    parser.set_defaults(instead_of_others="to take over what exists, use `openstack-prep export --adopt permanently`")
+    parser.set_defaults(instead_of_others=TAKE_OVER)
     parser.add_argument(
         "path",
         type=Path,

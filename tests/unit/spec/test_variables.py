@@ -227,9 +227,9 @@ def test_mistakes_of_included_files(read: Read) -> None:
     assert refused(read, text, files=files) == [
         ("a.yaml:1", "spec.unknown-key"),
         ("b.yaml:1: include[0]", "spec.cycle"),
-        ("spec.yaml:2: include[1]", "spec.unreadable"),
-        ("b.yaml:3", VARIABLE),
         ("b.yaml:2", "spec.duplicate-name"),
+        ("b.yaml:3", VARIABLE),
+        ("spec.yaml:2: include[1]", "spec.unreadable"),
     ]
 
 

@@ -124,8 +124,8 @@ def _missing(context: CheckContext) -> Iterator[Diagnostic]:
         )
     if not cluster.ingress_floating_ip:
         address, is_early = next(free, ""), context.release < INGRESS_SINCE
-        metadata = shell.quote(str(context.path.with_name("metadata.json")))
-        attach = f"openstack-prep post-ipi --metadata {metadata} --ingress-ip {address or 'ADDRESS'} --wait 3600"
+        attach = f"openstack-prep post-ipi --metadata {shell.quote(str(context.path.with_name('metadata.json')))}"
+        attach += f" --ingress-ip {address or 'ADDRESS'} --wait 3600"
         create = "" if address else f"{_create(context).partition('  # ')[0]}  # and "
         yield Diagnostic(
             code="floating-ip.ingress-unset",
