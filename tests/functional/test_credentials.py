@@ -103,7 +103,8 @@ def test_it_follows_the_roles_of_its_user(scene: Scene) -> None:
     first, other = scene.id(), scene.id(1)
     plan = api.plan(scene.cloud, scene.spec(("member", "admin")))
     assert [step.key.kind for step in plan.pending] == ["role_assignment", "application_credential"]
-    with pytest.raises(PlanRefused, match=rf"\({first}\) would be deleted .* roles \(new: admin.*running cluster"):
+    refused = rf"\({first}\) of user ops in project .* would be deleted .* roles \(new: admin.*running cluster"
+    with pytest.raises(PlanRefused, match=refused):
         scene.apply(("member", "admin"))
     assert scene.held == {first, other}
     assert scene.apply(("member", "admin"), consent=True) == {"role_assignment", "application_credential"}
