@@ -111,7 +111,7 @@ def is_write(request: access.Request) -> bool:
 
 
 def begin(name: str, description: str | None) -> Show:
-    """Start the devcloud that the command line names, and enter a folder of that name beside its state."""
+    """Start the devcloud that the command line names, and enter a folder of its own."""
     parser = argparse.ArgumentParser(prog=f"tests.{name}", description=description)
     parser.add_argument("base", type=int, nargs="?", metavar="PORT_BASE", help="of the devcloud (a free one)")
     base = parser.parse_args().base
@@ -124,7 +124,7 @@ def begin(name: str, description: str | None) -> Show:
         )
     except DevcloudError as error:
         sys.exit(f"demo: {error}")
-    show = Show(cloud, cloud.home / name)  # with the cloud's state: another cloud knows nothing of its files
+    show = Show(cloud, cloud.root / f"{name}-{cloud.base}")  # another cloud has not created what its files name
     show.chapter(
         "Start an OpenStack",
         """Keystone, Nova, Neutron, Glance, Cinder, Heat and Swift on loopback, from PyPI, without root. The first
