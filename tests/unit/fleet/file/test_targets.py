@@ -68,9 +68,9 @@ def test_all_mistakes_are_found_with_their_rows(tmp_path: Path) -> None:
     ]
     text = fleets.CSV + "wave: 1\nwaves: [{percent: 0}]\nstop_after: many\n"
     assert mistakes(fleets.write(tmp_path, text, teams_csv="team,cloud,tier,cores\nred,,,\n")) == [
+        ("fleet.yaml:9: wave", "spec.unknown-key"),
         ("fleet.yaml:10: waves[0].percent", "spec.invalid-value"),
         ("fleet.yaml:11: stop_after", "spec.invalid-value"),
-        ("fleet.yaml:9: wave", "spec.unknown-key"),
     ]
 
 
@@ -79,11 +79,11 @@ def test_contradictions_are_found_together(tmp_path: Path) -> None:
     more = "limits: {three: 1}\nwaves: [{groups: [none], percent: 1}, {targets: [blue]}, {}]\n"
     assert mistakes(fleets.write(tmp_path, fleets.CSV + more, teams_csv=table)) == [
         ("fleet.yaml:3 (teams.csv:3)", "spec.duplicate-name"),
+        ("fleet.yaml:9: limits.three", "spec.contradiction"),
         ("fleet.yaml:10: waves[0]", "spec.contradiction"),
         ("fleet.yaml:10: waves[0].groups", "spec.contradiction"),
         ("fleet.yaml:10: waves[1].targets", "spec.contradiction"),
         ("fleet.yaml:10: waves[2]", "spec.contradiction"),
-        ("fleet.yaml:9: limits.three", "spec.contradiction"),
     ]
 
 

@@ -120,8 +120,8 @@ def test_all_wrong_fields_of_a_context_with_their_lines(tmp_path: Path) -> None:
     assert SECRET not in str(caught.value)
     places = [each.where.removeprefix(f"{path}:").split(": ") for each in caught.value.mistakes]
     assert [field.rpartition(".")[2] for _, field in places] == [
-        *("server", "insecure-skip-tls-verify", "proxy-url"),
-        *("client-certificate-data", "client-key", "token", "certificate-authority"),
+        *("certificate-authority", "insecure-skip-tls-verify", "proxy-url", "server"),
+        *("client-certificate-data", "client-key", "token"),
     ]
     for line, field in places:
         assert field.rpartition(".")[2] in lines[int(line) - 1]
