@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.devcloud.data_plane import DataPlane
 from tests.functional.conftest import Prep
-from tests.packets.machines import Node, from_outside
+from tests.packets.machines import OUTSIDE, Node, from_outside, get
 
 HOST = "shop.example.com"
 ADDRESS, ADDRESS6 = "10.1.0.201", "2001:db8:1::201"
@@ -59,6 +59,15 @@ class Exposed:
         """Whether a client outside is answered by a node."""
         address = ADDRESS6 if exposure == "shop6" else self.outside
         return from_outside(self.plane, HOST, address) in [node.name for node in self.nodes]
+
+    def connects_at_once(self) -> bool:
+        """Whether a client outside is answered and no packet of its connection was lost: TCP repeats after a second.
+
+        On a machine that is busy the answer itself may take longer.
+        """
+        words = ("--resolve", f"{HOST}:443:{self.outside}", "--write-out", " %{time_connect}")
+        name, _, seconds = get(self.plane, OUTSIDE, f"https://{HOST}/", *words, seconds=10).partition(" ")
+        return name in [node.name for node in self.nodes] and float(seconds) < 1
 
     def shown(self) -> dict[str, list[str]]:
         """Return by exposure the codes of the hops that ``exposures show`` does not find right."""

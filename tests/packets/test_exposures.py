@@ -202,7 +202,7 @@ def test_a_second_apply_disturbs_nobody(metallb: Exposed) -> None:
         asked = 0
         while process.poll() is None or asked < 20:
             began = time.monotonic()
-            assert metallb.answers()
+            assert metallb.connects_at_once()
             asked += 1
             time.sleep(max(0, began + 0.1 - time.monotonic()))
         _, err = process.communicate()
