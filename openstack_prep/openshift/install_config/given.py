@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,32 +47,30 @@ FOLDED = str.maketrans({"\u017f": "s", "\u212a": "K"})
 """Letters beyond ASCII that Go takes for s and k in the name of a field."""
 
 
-def as_installer_reads(value: Any, name: str = "") -> Any:
+def as_installer_reads(value: Any, *steps: str) -> Any:
     """Return a document in which booleans and numbers are the texts that the installer's fields for texts get.
 
     Source: sigs.k8s.io/yaml yaml.go, convertToJSONableObject: a number becomes a text where the Go field is a string;
     encoding/json writes 3.0 as 3, which a field for integers takes, and leaves an element that is null at its zero
     value: an empty text or mapping. It folds two letters beyond ASCII in keys (fold.go, equalFoldRight).
+
+    ``steps`` are the keys on the way to the value, in lowercase letters.
     """
+    name = steps[-1] if steps else ""
     if isinstance(value, Mapping):
         if name in FREE_KEYS:
             return {each: yaml_places.go_text(inner) for each, inner in value.items()}
         keys = {each: each.translate(FOLDED) if isinstance(each, str) else each for each in value}
-        return {key: as_installer_reads(value[each], str(key).lower()) for each, key in keys.items()}
+        return {key: as_installer_reads(value[each], *steps, str(key).lower()) for each, key in keys.items()}
     if isinstance(value, list):
         zero: Any = "" if name in TEXTS else {} if name in LISTS else None
-        return [zero if each is None else as_installer_reads(each, name) for each in value]
+        return [zero if each is None else as_installer_reads(each, *steps) for each in value]
     if name in NUMBERS:
         is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**63
         return int(value) if is_whole else value
     is_endless = isinstance(value, float) and not math.isfinite(value)
-    return value if name in AS_THEY_ARE or (is_endless and name not in _names()) else yaml_places.go_text(value)
-
-
-@cache
-def _names() -> frozenset[str]:
-    """Return the names of all fields, in lowercase letters."""
-    return frozenset(path.rpartition(".")[2].removesuffix("[]") for path in known_paths())
+    is_kept = name in AS_THEY_ARE or (is_endless and ".".join(steps) not in known_paths())
+    return value if is_kept else yaml_places.go_text(value)
 
 
 class InstallConfigValues:

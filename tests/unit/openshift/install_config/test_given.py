@@ -45,6 +45,7 @@ def test_a_place_is_the_line_of_what_is_nearest(tmp_path: Path) -> None:
         ("x: .inf", 5),
         ("x: {y: [1, -.Inf]}", 5),
         ("x: .nan", 5),
+        ("controlPlane: {cidr: .nan}", 5),  # elsewhere a field for a text
     ],
 )
 def test_what_json_has_no_form_for(tmp_path: Path, text: str, line: int) -> None:
