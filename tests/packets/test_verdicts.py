@@ -15,8 +15,8 @@ from tests.packets.situations import SITUATIONS, Situation
 
 SECONDS = 20
 """How long a change may take until a client notices: keepalived's and OVN's."""
-RESTORED_SECONDS = SECONDS + 60
-"""After a change is undone: OVN may know a virtual address again only when its holder announces it, once a minute."""
+ANNOUNCED_SECONDS = SECONDS + 60
+"""The same where OVN may know a virtual address again only when its holder announces it, once a minute."""
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def carried_out(world: World, situation: Situation, links: Mapping[str, Sequence
     """Carry out each command that ``verify`` prints as it stands; return who is still silent, and what is not ok."""
     carry_out(world.prep, (link["fix"] for found in links.values() for link in found if link["status"] != "ok"))
     world.played.settle()
-    quiet = silent(world, frozenset(), seconds=RESTORED_SECONDS)
+    quiet = silent(world, frozenset(), seconds=ANNOUNCED_SECONDS)
     until(lambda: codes_of(world.verify(*situation.words)) == FIT[1])
     return quiet, codes_of(world.verify(*situation.words))
 
@@ -93,12 +93,12 @@ def test_verdict_and_packets(reached: World, situation: Situation) -> None:
     with situation.brought_about(reached):
         reached.played.settle()
         links = reached.verify(*situation.words)
-        found = silent(reached, situation.silent, situation.asked)
+        found = silent(reached, situation.silent, situation.asked, seconds=ANNOUNCED_SECONDS)
         after: object = FIT
         if situation.name in FIXED:
             after = carried_out(reached, situation, links)
     reached.played.settle()
-    assert silent(reached, frozenset(), seconds=RESTORED_SECONDS) == set()
+    assert silent(reached, frozenset(), seconds=ANNOUNCED_SECONDS) == set()
     codes = {service: " ".join(each) for service, each in codes_of(links).items()}
     assert (codes, found, after) == (situation.codes, situation.silent, FIT)
 
