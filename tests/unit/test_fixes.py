@@ -160,7 +160,7 @@ def test_a_shell_is_right_after_the_fix(
         else:
             monkeypatch.delenv(name)
     assert list(_environment("it's")) == []
-    others = {name for name in os.environ if not name.startswith("OS_")} - {"_", "SHLVL", "PWD"}
+    others = {name for name in os.environ if not name.startswith("OS_")} - {"_", "SHLVL", "PWD", "OLDPWD"}
     assert others <= now.keys()
 
 
