@@ -20,6 +20,7 @@ from openstack_prep.exposures.endpoint import Exposed, ExposedPort, PlacedExposu
 from openstack_prep.exposures.external_ips import manifests
 from openstack_prep.exposures.requirements import IN_GROUPS, carriers
 from openstack_prep.exposures.rules import ON_NODES
+from openstack_prep.exposures.service_host.files import API
 from openstack_prep.exposures.virtualization import VisibleNodes, diagnose
 from openstack_prep.exposures.virtualization import manifests as machines
 from openstack_prep.exposures.virtualization.manifests import served
@@ -78,7 +79,6 @@ def _judged(placed: PlacedExposure, declared: Recordset, record: RecordsetRecord
 # --- hops -------------------------------------------------------------------------------------
 
 
-API = 6443
 NAME, FLOATING_IP, ADDRESS, PAIRS, GROUPS = "name", "floating IP", "address", "address pairs", "security groups"
 ROUTER, NODES, FILES = "router", "nodes", "files"
 
