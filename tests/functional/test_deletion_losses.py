@@ -391,6 +391,32 @@ def test_what_came_after_the_plan_is_kept(devcloud: Devcloud, prep: Prep) -> Non
         admin.identity.delete_user(user)
 
 
+def test_a_container_that_came_after_the_plan_keeps_its_project(devcloud: Devcloud, prep: Prep) -> None:
+    """Read before the spec's user loses the role: by Swift's own settings no administrator may list it then."""
+    name, admin = f"obj{secrets.token_hex(3)}", devcloud.admin
+    (prep.folder / "pw").write_text("a-password-of-the-test")
+    prep.write(
+        {
+            "name": name,
+            "project": {"name": name},
+            "users": [{"name": name, "password": {"file": "pw"}}],
+            "role_assignments": [{"user": name, "role": role} for role in ("member", "swiftoperator")],
+        }
+    )
+    prep.apply()
+    plan = api.plan_destroy(Cloud(admin), load_spec(prep.spec))
+    project_id = admin.identity.find_project(name).id
+    _user(admin, name, "a-password-of-the-test", name).object_store.create_container("late")
+    report = api.destroy(Cloud(admin), plan)
+    assert isinstance(report.failed[0].error, PlanRefused)
+    assert f"--allow-loss container/{project_id}/late" in str(report.failed[0].error)
+    assert admin.identity.find_project(project_id) is not None
+    me = _user(admin, name, "a-password-of-the-test", name)  # who still may remove it
+    me.object_store.delete_container("late")
+    prep.destroy()
+    assert admin.identity.find_project(project_id) is None
+
+
 def test_what_a_stack_leaves_keeps_its_project(devcloud: Devcloud, prep: Prep) -> None:
     name, admin = f"left{secrets.token_hex(3)}", devcloud.admin
     volume = {"type": "OS::Cinder::Volume", "deletion_policy": "Retain", "properties": {"size": 1}}

@@ -241,6 +241,7 @@ def orphans(takes: str, service: str, read: Read, *, by_member: bool = False) ->
         source=NO_EVENT,
         read=find,
         is_final=True,
+        by_member=by_member,
         service=service,
         code=Code.STILL_USED,
     )

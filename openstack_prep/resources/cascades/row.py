@@ -154,8 +154,9 @@ class CascadeRow:
     what exists of it, before it raises if there may be more; ``what`` says in words what was not read if the
     credentials in use may not, or the service fails. ``hidden``: what belongs to other projects is only in an
     administrator's list. ``is_final``: no later run finds what remains, so what a connection may not read is
-    a loss, unless services usually hide it, or this run has read it before it deleted the user who may. ``service`` is
-    the type of the service that the row of a project reads.
+    a loss, unless services usually hide it, or this run has read it before it deleted the user who may. ``by_member``:
+    a user of the project may read it, even if the administrator may not. ``service`` is the type of the service that
+    the row of a project reads.
     """
 
     effect: LossEffect
@@ -165,6 +166,7 @@ class CascadeRow:
     read: Read = field(repr=False)
     hidden: bool = False
     is_final: bool = False
+    by_member: bool = False
     service: str = ""
     code: Code = Code.PLAN_LOSES
 
@@ -237,13 +239,26 @@ def find_losses(
     return iter(found)
 
 
-def find_losses_elsewhere(run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
-    """Yield what deletions take in the other regions of a cloud, by the rows that name a service.
+def find_losses_everywhere(
+    run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str], *, by_member: bool = False
+) -> Iterator[Finding]:
+    """Yield what deletions of one kind take in all regions of the cloud: these share Keystone.
+
+    ``by_member``: only what the users of a project read.
+    """
+    kinds = dict.fromkeys(deletion.resource.kind for deletion in deletions)
+    rows = [row for kind in kinds for row in extensions.cascades(kind) if row.by_member or not by_member]
+    yield from find_losses(run, deletions, going, rows)
+    yield from find_losses_elsewhere(run, deletions, going, [row for row in rows if row.service])
+
+
+def find_losses_elsewhere(
+    run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str], rows: Sequence[CascadeRow]
+) -> Iterator[Finding]:
+    """Yield what deletions take in the other regions of a cloud, by rows that name a service.
 
     A service with one endpoint for several regions is read once.
     """
-    kinds = dict.fromkeys(deletion.resource.kind for deletion in deletions)
-    rows = [row for kind in kinds for row in extensions.cascades(kind) if row.service]
     read = {service: {run.admin.endpoint_of(service)} for service in {row.service for row in rows}}
     # without key pairs and containers, whose names are those of one region
     going = frozenset(each for each in going if {" ", "/"}.isdisjoint(each))
@@ -267,9 +282,7 @@ class HasCascades:
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        """Yield them in whichever region of the cloud: these share Keystone."""
-        yield from find_losses(run, deletions, going)
-        yield from find_losses_elsewhere(run, deletions, going)
+        return find_losses_everywhere(run, deletions, going)
 
 
 def sees_everything(run: CloudRun) -> bool:

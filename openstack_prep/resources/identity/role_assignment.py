@@ -15,7 +15,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 from openstack_prep.base.errors import CloudError, Mistake, NotAllowed
 from openstack_prep.base.fields import Name
@@ -23,10 +23,11 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
+from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Coherent, Key, Observed, Resource
 from openstack_prep.core.resource import Undeclarable
 from openstack_prep.core.run import fact, query
-from openstack_prep.resources.cascades.row import HasCascades
+from openstack_prep.resources.cascades.row import HasCascades, find_losses_everywhere
 from openstack_prep.resources.identity.in_project import InProject, access
 from openstack_prep.resources.identity.project import (
     DEFAULT_DOMAIN,
@@ -318,6 +319,22 @@ class RoleAssignment(HasCascades, InProject, Coherent):
             else:
                 if not recorded:
                     run.note(self.key, "--prune will not remove it, because the project has too many tags to record it")
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
+        """Yield also what only a project's users list, read once more before the user of the spec loses a role there.
+
+        Nobody else may read it right before the project is deleted.
+        """
+        yield from find_losses_everywhere(run, deletions, going)
+        for deletion in deletions if run.is_patient else ():  # a plan has it from the deletion of the project
+            role = cast(Self, deletion.resource)
+            project, acting = role.owner, run.acting_user(role.owner)
+            observed = run.look(project) if project and acting and acting.key == role.holder.key else None
+            if project and observed and observed.id in going:
+                last = [Deletion(project, observed)]
+                for _, finding in find_losses_everywhere(run, last, going, by_member=True):
+                    yield deletion.key, finding
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         ids = self._ids(run)

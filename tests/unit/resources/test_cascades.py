@@ -509,6 +509,10 @@ def test_what_was_read_before_the_run_deleted_the_user_who_may_is_no_loss_afterw
     assert [type(unread) for ((_, unread),) in found_later] == [Unchecked, DeletionLoss]
 
 
+def _in_services(table: CascadeTable) -> list[CascadeRow]:
+    return [row for row in table if row.service]
+
+
 def test_a_project_is_looked_for_in_all_regions(run: CloudRun, services: requests_mock.Mocker) -> None:
     """Regions share Keystone alone; a service with one endpoint for both of them is read once."""
     answer = token(roles=["admin"])
@@ -522,15 +526,16 @@ def test_a_project_is_looked_for_in_all_regions(run: CloudRun, services: request
     listed = services.get("http://nova.two/v2.1/servers", json={"servers": [{"id": "s2", "name": "far"}]})
     services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
     services.get("http://nova.two/v2.1/os-server-groups", json={"server_groups": []})
-    ((key, loss),) = find_losses_elsewhere(run, [LAB], frozenset())
+    ((key, loss),) = find_losses_elsewhere(run, [LAB], frozenset(), _in_services(project.PROJECT))
     assert isinstance(loss, DeletionLoss)
     assert (key, loss.address, loss.effect) == (LAB.key, "server/s2", LossEffect.ORPHANED)
     assert loss.detail.endswith("in region two")
     assert listed.last_request.qs == {"all_tenants": ["true"], "project_id": ["p1"]}
-    assert list(find_losses_elsewhere(run, [LAB], frozenset({"s2"}))) == []
+    assert list(find_losses_elsewhere(run, [LAB], frozenset({"s2"}), _in_services(project.PROJECT))) == []
     services.get("http://nova.two/v2.1/os-keypairs?user_id=u1", json={"keypairs": [{"keypair": {"name": "k"}}]})
     user = Deletion(User(name="u", password=Secret("s")), Observed(id="u1", ours=True))
-    ((key, loss),) = find_losses_elsewhere(run, [user], frozenset({"u1 k"}))  # the name is that of one region
+    going = frozenset({"u1 k"})  # the name is that of one region
+    ((key, loss),) = find_losses_elsewhere(run, [user], going, _in_services(identity.USER))
     assert (key, loss.address) == (user.key, "keypair/u1/k")  # type: ignore[union-attr]
 
 
