@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -348,6 +349,18 @@ def connect(
     except (AttributeError, ImportError, LookupError, TypeError, ValueError) as error:  # of the SDK, for odd settings
         _refuse_login(chosen)
         raise ConfigError(_explain(cloud, "openstacksdk cannot interpret its settings", clouds_file)) from error
+    except _keyring_errors() as error:
+        what = f"the keyring of cache.auth has failed ({error}); unlock it, or set cache.auth to false"
+        raise ConfigError(_explain(cloud, what, clouds_file)) from error
+
+
+def _keyring_errors() -> tuple[type[Exception], ...]:
+    """Return what keyrings raise, if openstacksdk has loaded them: it only expects that none is there (RuntimeError).
+
+    Source: openstacksdk 4.22.0, config/cloud_region.py, _fetch_auth_state; keyring 25.7.0, errors.py.
+    """
+    loaded = sys.modules.get("keyring.errors")
+    return (loaded.KeyringError,) if loaded is not None else ()
 
 
 def _chosen(cloud: str | None, clouds_file: Path | None) -> cloud_entries.ChosenEntry | None:

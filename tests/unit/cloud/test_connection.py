@@ -10,12 +10,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 from urllib.parse import unquote_plus
 
+import keyring
 import pytest
 import requests
 import requests_mock
+from keyring.backend import KeyringBackend
+from keyring.errors import KeyringLocked
 
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed
 from openstack_prep.base.secret import Secret
@@ -613,6 +616,27 @@ DEEP = "clouds: " + "[" * 50_000
 def test_a_clouds_yaml_that_would_end_the_process(clouds_yaml: Path, text: str) -> None:
     clouds_yaml.write_text(text)
     assert contains(refused("lab"), clouds_yaml)
+
+
+class LockedKeyring(KeyringBackend):
+    """A keyring that nobody has unlocked."""
+
+    priority = 1
+
+    def get_password(self, *words: str) -> NoReturn:
+        raise KeyringLocked("nobody is there")
+
+    set_password = delete_password = get_password
+
+
+def test_a_keyring_that_fails_to_give_the_token(clouds_yaml: Path) -> None:
+    clouds_yaml.write_text(f"cache: {{auth: true}}\n{CLOUDS}")
+    before = keyring.get_keyring()
+    keyring.set_keyring(LockedKeyring())
+    try:
+        assert contains(refused("lab"), "nobody is there", "cache.auth")
+    finally:
+        keyring.set_keyring(before)
 
 
 def test_a_clouds_yaml_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
