@@ -55,6 +55,12 @@ def test_each_mistake_is_told_with_its_value(given: dict[str, Any], what: str) -
     assert said(**given) == [what]
 
 
+@pytest.mark.filterwarnings("error::FutureWarning")
+def test_what_python_thinks_of_a_pattern_is_not_told() -> None:
+    declared = {"name": {"type": "string", "constraints": [{"allowed_pattern": "[[a-z]+"}]}}
+    assert list(parameter_mistakes(declared, {"name": "lab"})) == []
+
+
 def test_all_are_told_at_once_and_what_is_missing(wording: Wording) -> None:
     found = list(parameter_mistakes(DECLARED, {"policy": "no", "flag": 7}))
     wording([each.what for each in found])
