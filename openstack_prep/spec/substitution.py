@@ -40,9 +40,9 @@ class Tokens:
 
     def get(self, value: object) -> Secret | None:
         """Return the secret that a value stands for; None if it is not a token."""
-        if not isinstance(value, dict) or list(value) != ["token"] or value["token"] not in self.given:
-            return None
-        return self.given[value["token"]][1]
+        token = value["token"] if isinstance(value, dict) and list(value) == ["token"] else None
+        given = self.given.get(token) if isinstance(token, str) else None  # a spec may have such a mapping itself
+        return given[1] if given else None
 
     def take(self, value: object) -> Secret | None:
         """Return the same for a field for secrets, which may hold it."""

@@ -246,6 +246,21 @@ def test_a_secret_word_in_the_wrong_place_is_not_repeated(read: Read) -> None:
     assert "correct-horse" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("section", "wanted"),
+    [
+        (
+            "stacks: [{name: s, template: t.yaml, secret_parameter: {token: {generate: t}}}]",
+            ("spec.yaml:2: stacks[0].secret_parameter", "spec.unknown-key"),
+        ),
+        ("users: [{name: u, password: {token: [a]}}]", ("spec.yaml:2: users[0].password", "spec.invalid-value")),
+        ("outputs: {token: {value: a}}", ("spec.yaml:2: outputs", "spec.unknown-key")),
+    ],
+)
+def test_what_looks_like_the_token_of_a_secret(section: str, wanted: tuple[str, str], read: Read) -> None:
+    assert refused(read, f"name: x\n{section}\n") == [wanted]
+
+
 def test_a_secret_is_fetched_once_and_only_when_it_is_needed(read: Read, tmp_path: Path) -> None:
     command = "[sh, -c, 'echo x >> runs; echo word']"
     text = HEAD.replace("{file: secrets/pw}", f"{{command: {command}}}") + BODY
