@@ -106,7 +106,9 @@ def _coded(secret: str) -> Iterator[str]:
 
 _QUOTE = r"""["'](?=[\w@!#$%&*=^~-])"""
 """A quote within a password; at the end of a quoted text a comma, bracket or space follows it."""
-_LOGIN = re.compile(rf"""//(?:(?:[^\s/"'<>]|{_QUOTE})+|[^\s/@"'<>:[]*:(?:[^\s"'<>]|{_QUOTE})*)@(?!sha\d+:)""")
+_SLASHES = "(?://|(?:(?<=https:)|(?<=http:))/(?!/))"
+"""Those of a URL, also of one that was given as a path: pathlib makes https:/ of https://."""
+_LOGIN = re.compile(rf"""{_SLASHES}(?:(?:[^\s/"'<>]|{_QUOTE})+|[^\s/@"'<>:[]*:(?:[^\s"'<>]|{_QUOTE})*)@(?!sha\d+:)""")
 """The login in a URL, up to its last at sign, also of one whose password has a slash; a port is taken for it if the
 path has an at sign, except before a digest."""
 _NO_SCHEME = r"""(?:\w+:)?/*[^\s/@"'<>:][^\s/"'<>:]*:[^\s/"'<>]+@(?!sha\d+:)"""
@@ -128,13 +130,15 @@ _TOKEN = re.compile(r"gAAAA[\w-]{60,}={0,2}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,
 """A Fernet token, as Keystone makes them, a JSON Web Token, or a cookie of a session, in a log of requests."""
 
 
+_PATH_WITH_QUERY = re.compile(r"""(?:(?<=https:)|(?<=http:))/(?!/)([^\s"'<>?]+)\?[^\s"'<>]+""")
+"""A URL with a query that was given as a path, such as the raw file of a private repository with its token."""
 _UNPARSED = re.compile("(?<=Failed to parse: ).*")
 """What urllib3 2 cannot read as a URL: a part of one, perhaps with a password (exceptions.py, LocationParseError)."""
 
 
 def without_logins(text: str) -> str:
     """Return a text such as an error that quotes a value, without the logins of the URLs in it, and without tokens."""
-    text = _TOKEN.sub(HIDDEN, _UNPARSED.sub("...", text))
+    text = _TOKEN.sub(HIDDEN, _PATH_WITH_QUERY.sub(r"//\1?...", _UNPARSED.sub("...", text)))
     return _QUOTED_BARE_LOGIN.sub("...", _LOGIN.sub("//...", text)) if "@" in text else text
 
 

@@ -271,7 +271,8 @@ def respell(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
     """
     known = parser._option_string_actions
     found = with_two_dashes(known, words)
-    for word in found[: next((at for at, each in enumerate(found) if _ends_options(parser, each)), None)]:
+    before = found[: next((at for at, each in enumerate(found) if _ends_options(parser, each)), None)]
+    for word in before:
         _refuse_glued(parser, word)
     if parser._subparsers is None:  # otherwise the options of its commands are not known yet
         options = found[: found.index("--")] if "--" in found else found
@@ -279,7 +280,21 @@ def respell(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
             option, equals, value = word.partition("=")
             if option.startswith("-") and option not in known:
                 _refuse(parser, option, value if equals else "".join(options[index + 1 : index + 2]), bool(equals))
+    elif isinstance(parser, Parser):
+        _refuse_before_command(parser, before)
     return found
+
+
+def _refuse_before_command(parser: Parser, words: Sequence[str]) -> None:
+    """End with the parser's error about an unknown option before the command.
+
+    argparse takes its value for the command, and would repeat it: a secret, as in ``--os-password WORD plan``.
+    """
+    known = parser._option_string_actions
+    for word in words:
+        option = word.partition("=")[0]
+        if option not in known and (option.startswith("--") or (len(option) == 2 and option[0] == "-")):
+            parser.refuse([word])
 
 
 def _ends_options(parser: argparse.ArgumentParser, word: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,20 @@ def test_an_error_shows_no_login(url: str) -> None:
 )
 def test_other_texts_stay(text: str) -> None:
     assert without_logins(text) == text
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        (f"https://me:{WORD}@h.example.com/a.yaml", "https://...h.example.com/a.yaml"),
+        (f"http://{WORD}@h/a.yaml", "http://...h/a.yaml"),
+        (f"https://h/a.yaml?token={WORD}", "https://h/a.yaml?..."),
+        ("https://h/a@b.yaml", "https:/h/a@b.yaml"),
+    ],
+)
+def test_a_url_that_is_given_as_a_path(path: str, shown: str) -> None:
+    """pathlib makes one slash of the two."""
+    assert without_logins(f"{Path(path)} cannot be read") == f"{shown} cannot be read"
 
 
 def test_a_password_with_a_slash_is_a_login() -> None:

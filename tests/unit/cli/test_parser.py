@@ -73,6 +73,25 @@ def test_a_secret_glued_to_an_unknown_option_is_not_shown(
     assert "0rd-of-mine" not in said
 
 
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("--os-password w0rd-of-mine plan spec.yaml", "--os-password"),
+        ("-p w0rd-of-mine plan spec.yaml", "-p"),
+        ("--debug --password w0rd-of-mine", "--password"),
+        ("fleet --token w0rd-of-mine plan fleet.yaml", "--token"),
+    ],
+)
+def test_a_secret_after_an_unknown_option_before_the_command_is_not_shown(
+    line: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(line.split())
+    said = capsys.readouterr().err
+    assert f" {shown} is unknown" in said
+    assert "0rd-of-mine" not in said
+
+
 def test_a_word_that_resembles_none_gets_the_choices(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["completion", "powershell"])
