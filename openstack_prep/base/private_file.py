@@ -40,20 +40,27 @@ def mode(path: Path) -> str:
 
 def _has_forced_modes(folder: Path) -> bool:
     """Whether a file system gives its own mode to a file that is created with 0600, such as vfat or CIFS."""
+    new = _new_file(folder)
+    return new is not None and bool(new.st_mode & 0o077)
+
+
+def _new_file(folder: Path) -> os.stat_result | None:
+    """Return mode and owner of a file that is created with 0600 in a folder; None if it is not writable."""
     try:
         with tempfile.NamedTemporaryFile(prefix=".mode.", dir=folder) as probe:
-            return bool(os.fstat(probe.fileno()).st_mode & 0o077)
-    except OSError:  # a folder that is not writable shows nothing
-        return False
+            return os.fstat(probe.fileno())
+    except OSError:
+        return None
 
 
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read, replacing an old one atomically.
 
     The text goes to a new file in the same folder, which then replaces the old one, so a full disk or a kill leaves the
-    old file unchanged. A link is followed: its target is replaced. A mode stricter than 0600 is kept. Raises PrepError.
+    old file unchanged. A link is followed: its target is replaced. A mode stricter than 0600 is kept, and the owner,
+    who otherwise could not read the file any more. Raises PrepError.
     """
-    _replace(target_of(path), text, _keep_stricter_mode, make_private_folder)
+    _replace(target_of(path), text, _keep_stricter_mode_and_owner, make_private_folder)
 
 
 def target_of(path: Path) -> Path:
@@ -230,9 +237,14 @@ def _sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def _keep_stricter_mode(path: Path, descriptor: int) -> None:
-    if path.exists() and not path.stat().st_mode & 0o177:
-        os.fchmod(descriptor, path.stat().st_mode & 0o777)
+def _keep_stricter_mode_and_owner(path: Path, descriptor: int) -> None:
+    if not path.exists():
+        return
+    old = path.stat()
+    if not old.st_mode & 0o177:
+        os.fchmod(descriptor, old.st_mode & 0o777)
+    if old.st_uid != os.fstat(descriptor).st_uid:
+        os.fchown(descriptor, old.st_uid, old.st_gid)
 
 
 def _keep_mode_and_owner(path: Path, descriptor: int) -> None:
@@ -262,7 +274,9 @@ def _refuse_target(path: Path) -> None:
         return
     if not path.is_file():  # root could replace /dev/null
         raise ConfigError(f"{path} cannot be written: it is not a regular file; choose another one")
-    if path.stat().st_uid != os.geteuid() and not os.access(path, os.W_OK):
+    owner, me = path.stat().st_uid, os.geteuid()
+    # a mount with uid= gives all files one owner
+    if me not in (0, owner) and getattr(_new_file(path.parent), "st_uid", me) != owner:
         raise ConfigError(f"{path} cannot be written: the file belongs to another user; choose another one")
 
 

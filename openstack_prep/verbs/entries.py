@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, ConfigError, EntryUnusable, LoginBlocked, Mistake
+from openstack_prep.base.private_file import PRIVATE, mode
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Action, Observed, Resource, Step
 from openstack_prep.core.observation import in_parallel
@@ -83,12 +84,23 @@ def _try_entry(run: CloudRun, step: Step) -> Finding | None:
 
 
 def list_warnings(cloud: Cloud, plan: Plan, spec: Spec) -> Iterator[str]:
-    """Yield each file that apply would create where clients look before they find the entry in use."""
-    for resource in (step.resource for step in plan.pending):
-        if not supports(resource, WritesEntry) or not (hidden := cloud.hidden_by(resource.file)):
+    """Yield each file that apply would create where clients look before they find the entry in use.
+
+    And each that others may read until apply adds an entry: the plan shows the mode of entries that exist already.
+    """
+    for step in plan.pending:
+        resource = step.resource
+        if not supports(resource, WritesEntry):
             continue
         place = f"{spec.places[resource.key]}: " if resource.key in spec.places else ""
         path = resource.file
+        if step.action is Action.CREATE and path.exists() and (now := mode(path)) != PRIVATE:
+            yield (
+                f"{place}{resource.key}: {path} has the mode {now}, and gets {PRIVATE}, because the entry has a "
+                "secret: only its owner can read it then"
+            )
+        if not (hidden := cloud.hidden_by(resource.file)):
+            continue
         better = os.path.relpath(path.parent / spec.name / path.name, spec.folder or Path())
         yield (
             f"{place}{resource.key}: apply creates {path}, which hides {hidden}: openstack-prep, openstack and other "

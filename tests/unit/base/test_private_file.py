@@ -7,7 +7,8 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -250,16 +251,52 @@ def test_a_link_that_leads_to_no_file_is_refused(tmp_path: Path, target: str, sa
     assert os.readlink(tmp_path / "x") == target
 
 
-def test_another_users_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: Wording) -> None:
-    """A rename would need only the folder's rights, and take the file from its owner."""
-    (tmp_path / "x").write_text("theirs")
-    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).is_dir())
-    for write in (lambda: write_private(tmp_path / "x", "new"), lambda: refuse_unwritable(tmp_path / "x")):
-        with pytest.raises(ConfigError) as caught:
-            write()
-        wording(caught.value)
-    assert (tmp_path / "x").read_text() == "theirs"
+NOBODY = 65534
+
+
+def test_another_users_file_is_refused(tmp_path: Path, wording: Wording) -> None:
+    """A rename would need only the folder's rights, and take the file from its owner, also in a folder of a team."""
+    with tempfile.TemporaryDirectory(prefix="team-") as team:  # nobody may search the folders above tmp_path
+        path = Path(team) / "x"
+        if os.geteuid():
+            path.symlink_to("/etc/passwd")
+        else:
+            path.write_text("theirs")
+            path.chmod(0o666)
+            os.chmod(team, 0o777)
+        before = path.read_bytes()
+        for write in (lambda: write_private(path, "new"), lambda: refuse_unwritable(path)):
+            said = _as_nobody(write)
+            wording(said.replace("/etc/passwd", str(path)).replace(team, "FOLDER"))
+        assert path.read_bytes() == before
+
+
+def _as_nobody(act: Callable[[], object]) -> str:
+    """Return the ConfigError of a function that a process of the user nobody calls, or of this user if not root."""
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setresuid(NOBODY, NOBODY, NOBODY)
+            act()
+        except ConfigError as error:
+            os.write(writer, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with open(reader) as pipe:
+        return pipe.read()
+
+
+def test_a_file_keeps_its_owner(tmp_path: Path) -> None:
+    """Who otherwise could not read the own entries any more, once root has written to the file."""
+    owner = os.geteuid() or NOBODY
+    path = tmp_path / "x"
+    path.write_text("theirs")
+    os.chown(path, owner, -1)
+    write_private(path, "new")
+    assert (path.stat().st_uid, stat.S_IMODE(path.stat().st_mode)) == (owner, 0o600)
 
 
 ONCE = """

@@ -99,3 +99,17 @@ def test_a_new_file_that_hides_the_entry_in_use(
     (warning,) = entries.list_warnings(cloud, made, spec)
     assert f"write clouds_yaml: sub/lab/clouds.yaml, or export OS_CLIENT_CONFIG_FILE={used}" in warning
     assert warning in made.warnings
+
+
+def test_a_file_that_a_new_entry_makes_private(empty_cloud: requests_mock.Mocker, clouds_yaml: Path) -> None:
+    """Others may use an entry of theirs in it; one that only its owner reads is nothing to tell."""
+    shared = clouds_yaml.with_name("shared.yaml")
+    shared.write_text("clouds: {theirs: {auth: {}}}\n")
+    Keystone(empty_cloud)
+    spec = Spec("lab", (ApplicationCredential(name="a", clouds_yaml=str(shared), cloud="a"),))
+    cloud = prep.connect("lab")
+    for mode, told in ((0o640, ["0640"]), (0o600, [])):
+        shared.chmod(mode)
+        made = prep.plan(cloud, spec)
+        found = [each for each in made.warnings if str(shared) in each]
+        assert [each.partition("has the mode ")[2][:4] for each in found] == told
