@@ -181,6 +181,19 @@ def test_a_public_image(lab: Lab, image: Image) -> None:
     lab.apply(replace(image, visibility="private"))
 
 
+def test_who_shares_an_image_by_hand_is_named_before_that_ends(lab: Lab, image: Image, devcloud: Devcloud) -> None:
+    shared = replace(image, visibility="shared")
+    lab.apply(shared)
+    (made,) = images(lab)
+    team = lab.admin.identity.create_project(name=f"{lab.name}-team")
+    lab.admin.image.add_member(made, member_id=team.id)
+    private = replace(image, visibility="private")
+    with pytest.raises(PlanRefused, match=f"--allow-loss project/{team.id}"):
+        lab.run(private)
+    lab.apply(private, allow_loss=[f"project/{team.id}"])
+    lab.admin.identity.delete_project(team)
+
+
 def test_from_the_web_over_a_bad_line(lab: Lab, image: Image) -> None:
     content = SMALL + b"\0" * 2**22
     with serve(Web(content, refusals=[503], breaks=[2**20, 2**21], etags=[""] * 9)) as web:
