@@ -6,6 +6,7 @@ import contextlib
 import shlex
 import sqlite3
 import subprocess
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -154,6 +155,21 @@ def test_an_address_derived_from_a_mac_address(lab: Lab) -> None:
     moved = replace(wanted, fixed_ips=(PortAddress(address="10.0.0.9"),))
     assert lab.apply(*BASE, slaac, moved) == {"port/api": "update"}
     assert addresses(port(lab)) == {"10.0.0.9", "fd00:6::f816:3eff:fef1:1bad"}
+
+
+def test_the_address_of_a_colleagues_server_is_no_pair(lab: Lab) -> None:
+    """Of a port without a server it may be one: that is how virtual addresses are reserved."""
+    lab.apply(*ALL)
+    neutron, network = lab.admin.network, port(lab).network_id
+    theirs = neutron.create_port(network_id=network, fixed_ips=[{"ip_address": "10.0.0.60"}], name="theirs")
+    free = neutron.create_port(network_id=network, fixed_ips=[{"ip_address": "10.0.0.61"}], project_id=lab.project_id)
+    neutron.update_port(theirs, device_owner="compute:nova", device_id=str(uuid.uuid4()))
+    taken = AddressPairs(name="taken", ports=("api",), addresses=("10.0.0.60",))
+    with pytest.raises(PlanRefused, match=f"10.0.0.60 is used by port theirs {theirs.id}"):
+        lab.run(*ALL, taken)
+    lab.apply(*ALL, replace(taken, addresses=("10.0.0.61",)))
+    for each in (theirs, free):
+        neutron.delete_port(each)
 
 
 def test_floating_ips_and_pairs_refer_to_declared_ports(lab: Lab) -> None:

@@ -34,7 +34,7 @@ from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.cluster_naming import cluster_namings
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.declared_port import Port
-from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.network.port import ports_of, shown
 from openstack_prep.resources.network.port_addresses import multicast_mistakes, multicast_obstacle, unchecked_pairs
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.orchestration.existing import Existing
@@ -474,6 +474,7 @@ class AddressPairs(PortChoice):
         shares = self.shares(run)
         lacking = {share.port.network_id for share in shares if share.missing}
         yield from distributed(run, self, self.desired()["addresses"], lacking)
+        yield from self._check_machines(run, chosen, lacking)
         yield from reserved(run, self, lacking)
         yield from self._blocked(run, shares).values()
 
@@ -495,6 +496,23 @@ class AddressPairs(PortChoice):
             return
         for what, fix in multicast_mistakes(run, self.allowed):
             yield self.mistake(what, fix, Code.ADDRESS_MULTICAST)
+
+    def _check_machines(
+        self, run: CloudRun, chosen: Iterable[PortRecord], networks: Collection[str]
+    ) -> Iterator[Mistake]:
+        """Yield the single addresses that other machines have as their own.
+
+        With the next change of such a machine's port OVN makes it virtual, and no server can be bound to it any more.
+        Source: Neutron 29.0.0, common/ovn/utils.py, get_virtual_port_parents, validate_port_binding_and_virtual_port.
+        """
+        single = tuple(sorted(address for address in self.given if "/" not in address))
+        if not (single and networks):
+            return
+        own = {port.id for port in chosen}
+        for port in queries.machines_with(run, tuple(sorted(networks)), single):
+            for address in sorted({str(each) for each in port.addresses} & {*single}) if port.id not in own else ():
+                what = f"{address} is used by {shown(port)} ({port.device_owner})"
+                yield self.mistake(what, "choose another address", Code.ADDRESS_IN_USE)
 
     def _blocked(self, run: CloudRun, shares: Iterable[Share]) -> dict[str, Mistake]:
         """Return, by id, the ports whose pairs Neutron would not update because of pairs that others have added."""

@@ -316,6 +316,15 @@ def ports_in_subnet(run: CloudRun, subnet_id: str) -> Sequence[AddressHolder]:
 
 
 @query
+def machines_with(run: CloudRun, networks: tuple[str, ...], addresses: tuple[str, ...]) -> Sequence[AddressHolder]:
+    """Return the ports of servers with one of some addresses on networks, as far as these credentials see them."""
+    fields = ["id", "name", "description", "device_owner", "fixed_ips"]
+    which: Values = {"network_id": list(networks), "fixed_ips": [f"ip_address={address}" for address in addresses]}
+    listed = list_records(run.admin.network, AddressHolder, fields=fields, **which)
+    return [port for port in listed if port.device_owner.startswith("compute:")]
+
+
+@query
 def distributed_addresses(run: CloudRun, networks: tuple[str, ...]) -> Sequence[tuple[str, str, frozenset[str]]]:
     """Return the ids, networks and addresses of Neutron's own ports for distributed services on networks."""
     owner, fields = "network:distributed", ["id", "network_id", "fixed_ips", "device_owner"]
