@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import DownloadError, NotFound, PrepError
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.download.address import shown
 from openstack_prep.download.rhcos import Arch, ask_installer, find_release
 from openstack_prep.download.source import open_source
@@ -51,12 +52,14 @@ def image(context: CheckContext) -> Iterator[Diagnostic]:
 def _in_glance(context: CheckContext, where: str, name: str) -> Iterator[Diagnostic]:
     found = [ImageRecord.read(raw) for raw in context.cloud.image.list("/images", "images", name=f"eq:{name}")]
     if not found:
+        names = [raw["name"] or "" for raw in context.cloud.image.list("/images", "images", status="active")]
+        choose = context.openstack("image", "list", "--status", "active") + "  # and name one of these, or upload it"
         yield Diagnostic(
             code="image.missing",
             where=where,
             what=f"there is no image {name!r} that this project sees",
             why=SKIPPED,
-            fix=context.openstack("image", "list", "--status", "active") + "  # and name one of these, or upload it",
+            fix=suggest(name, names, choose),
         )
     elif len(found) > 1:
         ids = ", ".join(f"{each.id} ({each.status}, of {each.owner})" for each in found)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import CloudError, NotAllowed
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.service import Service
 from openstack_prep.core.run import query
 from openstack_prep.openshift.check.context import CheckContext
@@ -80,7 +81,7 @@ def zones(context: CheckContext) -> Iterator[Diagnostic]:
                 where=where,
                 what=f"there is no {kind} {name!r} available; there is {', '.join(sorted(existing)) or 'none'}",
                 why="the installer refuses it",
-                fix="write one of these",
+                fix=suggest(name, existing, "write one of these"),
             )
 
 
@@ -177,12 +178,14 @@ def _missing(context: CheckContext, where: str, name: str) -> Diagnostic:
     pools = [pool for pool in POOLS if effective(context.cluster, pool).flavor == name]
     least = MINIMA[pools[0] if pools else POOLS[0]]  # the control plane's, which comes first, is the larger one
     private = shell.join(["openstack", "flavor", "set", "--project", context.cloud.project_id, name])
+    fix = f"{_create(name, least)}  # as an administrator; if it exists, but is private: {private}; or name another"
+    meant = suggest(name, flavors(context))
     return Diagnostic(
         code="flavor.missing",
         where=where,
         what=f"there is no flavor {name!r} for this project; it has {names or 'none'}",
         why=SKIPPED,
-        fix=f"{_create(name, least)}  # as an administrator; if it exists, but is private: {private}; or name another",
+        fix=f"{meant} Otherwise: {fix}" if meant else fix,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import NotAllowed, NotFound
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import listed, named_networks
 from openstack_prep.reports.codes import documented
@@ -36,14 +37,14 @@ def external_network(context: CheckContext) -> Iterator[Diagnostic]:
             where=where,
             what=f"there is no network {name!r}{_others(context)}",
             why=SILENT,
-            fix=context.openstack("network", "list", "--external") + "  # and write one of these names",
+            fix=suggest(name, _external_names(context), _list_external(context)),
         )
     elif not external:
         yield documented(
             code="external-network.not-external",
             where=where,
             what=f"{name!r} is not external (router:external is false)",
-            fix=context.openstack("network", "list", "--external") + "  # and write one of these names",
+            fix=_list_external(context),
         )
     elif len(found) > 1:
         yield _several(context, where, found, len(external))
@@ -52,7 +53,7 @@ def external_network(context: CheckContext) -> Iterator[Diagnostic]:
 
 
 def _none(context: CheckContext, where: str) -> Iterator[Diagnostic]:
-    fix = context.openstack("network", "list", "--external") + "  # and write one of these names"
+    fix = _list_external(context)
     if context.release < OPTIONAL_SINCE:
         what, why = f"is missing; {context.cluster.release} requires it", "the installer refuses the file"
         yield Diagnostic(code="external-network.unset", where=where, what=what, why=why, fix=fix)
@@ -67,8 +68,16 @@ def _none(context: CheckContext, where: str) -> Iterator[Diagnostic]:
         )
 
 
+def _list_external(context: CheckContext) -> str:
+    return context.openstack("network", "list", "--external") + "  # and write one of these names"
+
+
+def _external_names(context: CheckContext) -> list[str]:
+    return sorted({network.name for network in listed(context, NetworkRecord, **{"router:external": True})})
+
+
 def _others(context: CheckContext) -> str:
-    names = sorted({network.name for network in listed(context, NetworkRecord, **{"router:external": True})})
+    names = _external_names(context)
     return f"; external networks: {', '.join(names)}" if names else "; these credentials see no external network"
 
 

@@ -62,7 +62,8 @@ class Project:
             services.get(path, json=lambda *_, service=service, name=envelope: {name: self.quotas[service]})
 
     def _images(self, request: Any, _: Any) -> dict[str, Any]:
-        return {"images": [each for each in self.images if f"eq:{each['name']}" == request.qs["name"][0]]}
+        wanted = request.qs.get("name")
+        return {"images": [each for each in self.images if wanted in (None, [f"eq:{each['name']}"])]}
 
     def login(self, *, roles: tuple[str, ...] = ("member", "swiftoperator"), **fields: Any) -> None:
         """Change the token that a login gives."""

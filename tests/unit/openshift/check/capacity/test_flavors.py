@@ -30,6 +30,12 @@ def test_one_that_is_missing_is_told_once_and_with_what_the_installer_makes_of_i
     assert "openstack flavor set --project admin-project 'my flavor'" in found.fix
 
 
+def test_one_with_a_spelling_mistake_is_asked_for_first(project: Project) -> None:
+    (found,) = project.findings(flavors_of_machines, compute=MachinePool(flavor="wroker"))
+    assert found.fix.startswith("did you mean worker? ")
+    assert "openstack flavor set --project admin-project wroker" in found.fix  # it may be private
+
+
 def test_one_for_both_pools_is_created_as_large_as_the_larger_one_needs(project: Project) -> None:
     found = project.findings(
         flavors_of_machines, control_plane=MachinePool(flavor="x"), compute=MachinePool(flavor="x")
