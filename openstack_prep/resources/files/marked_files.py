@@ -23,7 +23,6 @@ from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import PRIVATE, mode, remove_file, remove_temporary, target_of, write_private
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.core.model import OwnershipTag
-from openstack_prep.core.observed import owner_text
 from openstack_prep.core.text import show
 
 SECRET = re.compile(r"password|secret|token|credential|private|ssh_key$|ssh_cert$", re.IGNORECASE)
@@ -38,6 +37,8 @@ ZONES = ".zone"
 SCRIPT = "#!"
 HOME = re.compile(r"(@[^@\]]*){0,2}\]$")
 """The home project and the cloud at the end of an ownership tag."""
+OF_COMMANDS = {"convert": "of another conversion", "fleet": "of another fleet"}
+"""Whose the files are that commands write, not specs, by the first name in their ownership tag."""
 PLACE = re.compile(r"(?<=^[#;] )(\S+) (?:([0-9a-f]{12}) )?(?=\[)")
 """The name of a file, and a digest of its folder if that is recorded, before the ownership tag."""
 
@@ -102,15 +103,21 @@ class MarkedFiles:
 
     def _refuse_others(self, texts: Mapping[str, str], edited: Collection[str]) -> None:
         if others := self.of_others(list(texts)):
-            one = len(others) == 1
-            named = [f"{path} ({owner_text(spec)})" if (spec := self.spec_of(path)) else str(path) for path in others]
-            what = f"{', '.join(named)} {'exists and is' if one else 'exist and are'} not managed"
-            raise FolderRefused(f"{what}; choose another directory, or remove {'it' if one else 'them'}")
+            by_owner: dict[str, list[Path]] = {}
+            for path in others:
+                spec = self.spec_of(path)
+                tagged = f"managed by spec {spec}" if spec else "not managed by openstack-prep"
+                by_owner.setdefault(OF_COMMANDS.get(spec, tagged), []).append(path)
+            what = ", and ".join(
+                f"{', '.join(map(str, paths))} {'exists and is' if len(paths) == 1 else 'exist and are'} {owner}"
+                for owner, paths in by_owner.items()
+            )
+            raise FolderRefused(f"{what}; choose another folder, or remove {'it' if len(others) == 1 else 'them'}")
         there = self.there() if edited else {}
         for name in edited:
             if name in there and not self._is_same(name, there[name], texts[name]):
                 what = f"{self.folder / name} exists with other content, such as changes by hand"
-                raise FolderRefused(f"{what}; choose another directory, or rename it")
+                raise FolderRefused(f"{what}; choose another folder, or rename it")
 
     def _write(self, texts: Mapping[str, str], exactly: bool) -> None:
         before = self.there()
