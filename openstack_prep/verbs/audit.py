@@ -36,6 +36,7 @@ from openstack_prep.resources.network.security_group_rule import (
     in_words,
     is_made_by_neutron,
 )
+from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, scan
 
@@ -154,7 +155,13 @@ def _unmanaged(
     run: CloudRun, standing: Iterable[scan.Standing], declared: Mapping[Key, Resource], plan: Plan
 ) -> Iterator[Drift]:
     ids = scan.ids_of((step.resource, step.observed) for step in plan if step.observed is not None)
-    left = [(resource, found) for resource, found in standing if not found.ours and resource.key not in declared]
+    stacks = [step.observed for step in plan if isinstance(step.resource, Stack) and step.observed is not None]
+    of_stacks = frozenset().union(*(found.contained_ids for found in stacks if found.ours))
+    left = [
+        (resource, found)
+        for resource, found in standing
+        if not found.ours and found.id not in of_stacks and resource.key not in declared
+    ]
     names = labels([*declared, *(resource.key for resource, _ in left)])
     for resource, found in left:
         if resource.kind in (*CLOUD_WIDE, SecurityGroupRules.kind) or not scan.is_new(resource, found, ids):

@@ -66,3 +66,33 @@ def test_what_nobody_declared_is_reported(prep: Prep, devcloud: Devcloud) -> Non
     admin.network.delete_security_group_rule(rule)
     admin.network.delete_port(port)
     admin.network.delete_network(network)
+
+
+def test_the_resources_of_a_stack_are_not_reported(prep: Prep, devcloud: Devcloud) -> None:
+    resources = {
+        "group": {"type": "OS::Neutron::SecurityGroup", "properties": {"name": "of-stack"}},
+        "net": {"type": "OS::Neutron::Net", "properties": {"name": "of-stack"}},
+        "sub": {
+            "type": "OS::Neutron::Subnet",
+            "properties": {"network": {"get_resource": "net"}, "cidr": "10.1.0.0/24"},
+        },
+        "port": {"type": "OS::Neutron::Port", "depends_on": "sub", "properties": {"network": {"get_resource": "net"}}},
+    }
+    template = {"heat_template_version": "2021-04-16", "resources": resources}
+    (prep.folder / "stack.json").write_text(json.dumps(template))
+    prep.write(
+        {
+            "name": "audited",
+            "project": {"name": "audited"},
+            "users": [{"name": "audited", "password": {"env": "PREP_PASSWORD"}}],
+            "role_assignments": [{"user": "audited", "role": "member"}],
+            "stacks": [{"name": "cluster", "template": "stack.json"}],
+        }
+    )
+    prep.apply()
+    assert found(prep, code=0) == set()
+    admin = devcloud.admin
+    project = admin.identity.find_project("audited", ignore_missing=False)
+    group = admin.network.create_security_group(name="by-hand", project_id=project.id)
+    assert found(prep, code=1) == {("security_group/by-hand", "unmanaged")}
+    admin.network.delete_security_group(group)
