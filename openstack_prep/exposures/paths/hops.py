@@ -160,7 +160,7 @@ def _names(placed: PlacedExposure, view: View) -> Iterator[Diagnostic]:
             yield unknown("dns.timeout", NAME, f"{answer.source} did not resolve {host} in time", "try again")
         elif not answer.addresses:
             below = f", a name below {name}," if host != name else ""
-            why = "whoever connects by this name fails"
+            why = "clients that use this name cannot connect"
             yield Diagnostic(code="dns.missing", where=NAME, what=f"{host}{below} has no address", why=why, fix=fix)
         elif placed.outside and placed.outside not in answer.addresses:
             what = f"{host} is {', '.join(answer.addresses)} ({answer.source}), not {placed.outside}"

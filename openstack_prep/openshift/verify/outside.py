@@ -37,7 +37,7 @@ def _name(path: AccessPath, host: str, answer: ResolvedName, fix: str) -> Diagno
         what = f"{answer.source} did not resolve {host} in time"
         return unknown("dns.timeout", NAME, what, "check the resolver, then try again")
     if not answer.addresses:
-        why = "whoever connects by this name fails"
+        why = "clients that use this name cannot connect"
         return Diagnostic(code="dns.missing", where=NAME, what=f"{host} has no address", why=why, fix=fix)
     resolved = f"{host} is {', '.join(answer.addresses)} ({answer.source})"
     wrong = [each for each in answer.addresses if each != address]
