@@ -45,7 +45,7 @@ EXTENSION = Extension(
                 "show which resources of a spec exist, with ids and addresses",
                 {
                     "show prep.yaml": "list the resources",
-                    "show prep.yaml --reveal kubeconfig": "print one output of a stack, also if it is a secret",
+                    "show prep.yaml --reveal floating_ip/api.address": "print one output, also if it is a secret",
                 },
             ),
         },

@@ -33,7 +33,9 @@ def add_verbs(command: AddCommand) -> None:
     destroy = command("destroy", f"{_HERE}.verbs:destroy_spec")
     show = command("show", f"{_HERE}.verbs:show_spec")
     show.add_argument(
-        "--reveal", metavar="OUTPUT", help="print only this output of a stack: its value, also if it is a secret"
+        "--reveal",
+        metavar="OUTPUT",
+        help="print only this output, such as floating_ip/api.address: its value, also if it is a secret",
     )
     for parser in (plan, apply):
         parser.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")

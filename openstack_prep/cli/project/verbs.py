@@ -189,17 +189,19 @@ def show_spec(options: argparse.Namespace) -> int:
 
 
 def _reveal(options: argparse.Namespace, found: Mapping[Key, Observed | None]) -> int:
-    """Print one output; raises ConfigError if not exactly one resource has it."""
+    """Print one output, by its resource and name or, of a stack, by its name; raises ConfigError if it is not clear."""
     wanted = options.reveal
     values = {
         f"{key}.{name}": observed.secrets[name].reveal() if name in observed.secrets else value
         for key, observed in found.items()
-        if observed is not None and key.kind == "stack"
+        if observed is not None
         for name, value in observed.outputs.items()
     }
-    named = [place for place in values if wanted in (place, place.rpartition(".")[2])]
+    of_stacks = [place for place in values if place.startswith("stack/") and place.rpartition(".")[2] == wanted]
+    named = [wanted] if wanted in values else of_stacks
     if len(named) != 1:
-        what = f"several outputs are called {wanted}" if named else f"no stack of this spec has an output {wanted}"
-        raise ConfigError(f"show: --reveal: {what}; give one of {', '.join(sorted(named or values)) or '(none)'}")
+        what = f"several outputs are called {wanted}" if named else f"nothing that exists has an output {wanted}"
+        known = ", ".join(sorted(named or values))
+        raise ConfigError(f"show: --reveal: {what}; {f'give one of {known}' if known else 'apply the spec first'}")
     print_result(options, values[named[0]], {"output": named[0], "value": values[named[0]]})
     return 0
