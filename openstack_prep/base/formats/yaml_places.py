@@ -11,6 +11,7 @@ import binascii
 import contextlib
 import json
 import math
+import os
 import re
 import struct
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,7 @@ from openstack_prep.base.formats.foreign_text import (
 )
 from openstack_prep.base.given_file import name_of, read_text, unreadable
 from openstack_prep.base.secret_forms import HIDDEN
+from openstack_prep.base.suggestion import ask, similar
 
 LONGEST = 4096
 """Bits of an integer; Python does not print one of 4300 digits (sys.get_int_max_str_digits)."""
@@ -343,7 +345,16 @@ def _text(path: Path, origin: Path | None = None) -> str:
     try:
         return read_text(origin or path)
     except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(name_of(path), unreadable(error), "choose a readable YAML file") from None
+        raise _unreadable(name_of(path), unreadable(error), _other_file(path)) from None
+
+
+def _other_file(path: Path) -> str:
+    """Return which file to read in the place of one that cannot be read."""
+    with contextlib.suppress(OSError):
+        if not os.path.lexists(path) and path.parent.is_dir():
+            beside = {each.stem: str(each) for each in path.parent.iterdir() if each.suffix in (".yaml", ".yml")}
+            return ask([beside[stem] for stem in similar(path.stem, beside)], "choose a readable YAML file")
+    return "choose a readable YAML file"
 
 
 def shared_document(path: Path) -> Document:
