@@ -222,7 +222,7 @@ PREVIEW = {
     "address-pairs sync": "for a preview use --dry-run",
 }
 """By command, in the place of options for a dry run."""
-DRY_RUNS = ("dry-run", "check", "diff", "n")
+DRY_RUNS = ("dry-run", "check", "diff", "n", "plan")
 FILES = ("f", "filename", "file")
 _ALTERNATIVES: Sequence[tuple[Sequence[str], str, str]] = (
     (("o", "output", "json", "yaml"), "--format", FORMAT),
@@ -235,6 +235,7 @@ _ALTERNATIVES: Sequence[tuple[Sequence[str], str, str]] = (
     (("no-color", "no-colour"), "--color", "use --color never"),
     (("replace",), "--allow-replace", "use --allow-replace, which allows each replacement that the plan shows"),
     (("lock",), "--lock-timeout", "leave it out: runs of a spec always take turns; --lock-timeout 0 does not wait"),
+    (("lock", "lock-timeout"), "", "leave it out: this command takes no lease, and waits for no other run"),
     (("destroy",), "", "use the command destroy"),
     (("refresh", "refresh-only"), "", "leave it out: each plan reads the cloud"),
     (("state", "state-out", "backup"), "", "leave it out: there is no state file"),
@@ -254,10 +255,13 @@ COMMANDS = {
     "fmt": "there is no formatter: `openstack-prep validate` checks a spec",
     "refresh": "each plan reads the cloud: use `openstack-prep plan`",
     "diff": "use `openstack-prep plan`",
-    "output": "`openstack-prep show` lists outputs, and with --reveal OUTPUT prints one",
+    "output": "`openstack-prep show` lists outputs, and prints one by --reveal OUTPUT, such as floating_ip/api.address",
     "workspace": "`openstack-prep fleet` applies one spec to several projects, each with its own variables",
     "force-unlock": "use `openstack-prep unlock`",
-    **dict.fromkeys(("state", "list", "get", "describe", "status"), _SHOW),
+    "state": f"{_SHOW}; docs/ansible-terraform.md says what takes the place of mv and rm",
+    "taint": "delete the resource with the command openstack, and `openstack-prep apply` creates it again",
+    "login": "nothing needs it: choose the entry of clouds.yaml by --os-cloud or OS_CLOUD",
+    **dict.fromkeys(("list", "get", "describe", "status"), _SHOW),
     **dict.fromkeys(("create", "up", "deploy", "run"), "use `openstack-prep apply`"),
     **dict.fromkeys(("delete", "down", "rm"), "use `openstack-prep destroy`"),
 }

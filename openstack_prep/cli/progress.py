@@ -149,7 +149,8 @@ def _addresses(there: list[Result]) -> Iterator[str]:
     for result in there:
         address = result.observed.outputs.get("address") if result.observed else None
         if address and result.step.key.kind == "floating_ip":
-            yield f"{result.step.key.name} {address}"
+            name = result.step.key.name
+            yield address if name == address else f"{name} {address}"
 
 
 def _files(report: Report) -> Iterator[str]:
