@@ -169,9 +169,10 @@ def test_the_data_source_has_what_exists(shop: Shop) -> None:
     assert read_data_source(program, query, **options) == {}
     shop.prep.apply()
     found = read_data_source(program, query, **options)
-    assert set(found) == {f"project/{shop.name}", "network/web", "subnet/web"}
-    listed = shop.prep.openstack("network", "show", "-c", "id", found["network/web"])
-    assert listed["id"] == found["network/web"]
+    assert set(found) == {f"project/{shop.name}", "network/web", "subnet/web", "subnet/web.cidr"}
+    for kind in ("network", "subnet"):
+        listed = shop.prep.openstack(kind, "show", "-c", "id", found[f"{kind}/web"])
+        assert listed["id"] == found[f"{kind}/web"]
     with pytest.raises(RuntimeError, match=r"nonesuch\.yaml"):
         read_data_source(program, query | {"spec": "nonesuch.yaml"}, **options)
 

@@ -1,8 +1,8 @@
 """The program of Terraform's data source ``external``: what exists of a spec, for other resources of Terraform.
 
 It reads an object such as {"spec": "lab.yaml", "cloud": "admin"} from its standard input, and prints one whose values
-are texts: of each existing resource its address, its path or its id, by names such as floating_ip/api. Nothing is
-changed. An error is a text on standard error, and the exit code 1.
+are texts: of each existing resource its id, by names such as floating_ip/api, and its outputs, by names such as
+floating_ip/api.address. Nothing is changed. An error is a text on standard error, and the exit code 1.
 """
 
 from __future__ import annotations
@@ -11,11 +11,6 @@ import json
 import sys
 
 import openstack_prep as prep
-
-
-def principal(observed: prep.Observed) -> str:
-    """Return what others use of a resource: its first output, otherwise its id."""
-    return next(iter(observed.outputs.values()), observed.id)
 
 
 def main() -> int:
@@ -27,7 +22,9 @@ def main() -> int:
     except prep.PrepError as error:
         print(error, file=sys.stderr)
         return 1
-    print(json.dumps({str(key): principal(each) for key, each in found.items() if each is not None}))
+    there = {str(key): each for key, each in found.items() if each is not None}
+    outputs = {f"{key}.{name}": text for key, each in there.items() for name, text in each.outputs.items()}
+    print(json.dumps({key: each.id for key, each in there.items()} | outputs))
     return 0
 
 

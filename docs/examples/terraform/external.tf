@@ -1,4 +1,4 @@
-# What exists of the spec, such as data.external.project.result["floating_ip/api"].
+# What exists of the spec, such as data.external.project.result["floating_ip/api.address"].
 
 terraform {
   required_providers {
