@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 import tempfile
+import textwrap
 from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
@@ -133,8 +134,9 @@ def run_on(layout: Layout, options: argparse.Namespace) -> None:
 def publish(tables: str, marks: tuple[str, str], options: argparse.Namespace, document: Path = DOCUMENT) -> None:
     """Print the tables, and write them into the document unless some contenders are missing."""
     print(tables)
+    lines = (each if each.startswith("|") else textwrap.fill(each, 120) for each in tables.splitlines())
     if not (options.no_write or options.only):
-        document.write_text(table.insert(document.read_text(), tables, marks))
+        document.write_text(table.insert(document.read_text(), "\n".join(lines), marks))
 
 
 def of_scenario(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[str, str]]:
