@@ -212,6 +212,9 @@ ID, NAME = "application_credential_id", "application_credential_name"
 """Fields of an entry; the name is for people, and identifies the credentials that the spec manages."""
 ATTEMPT = "openstack_prep_attempt"
 """A field of an entry that is only reserved; the ownership tag of the credential to be created ends with its value."""
+LEFT = "openstack_prep_left"
+"""A key of an entry in use, beside ``auth``: which other credential its runs have left behind, if they were killed: the
+id of the predecessor, or how the tag of the next one ends. Nobody else can use the secret of either."""
 RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
 AGREED = {"lifetime", "rotated"}
 """Fields whose change allows apply to delete the credential in use."""
@@ -361,7 +364,7 @@ class ApplicationCredential(InCloudsYaml):
         absent = live is None and (found is None or auth.get(NAME) in self.names)
         kept = self._id_of(self.old_entry)
         secret = (
-            "(an older credential remains)" if any(each.id != kept for each in mine if each is not shown) else HIDDEN
+            "(another credential remains)" if any(each.id != kept for each in mine if each is not shown) else HIDDEN
         )
         if live is None:
             secret = "(not written)" if begun else f"(lost, so a new credential replaces {shown.name})"
@@ -387,7 +390,13 @@ class ApplicationCredential(InCloudsYaml):
             record=Credentials(
                 live=live,
                 mine=tuple(mine),
-                lost=tuple(each for each in mine if absent and not (each.has_ended or self._is_begun(auth, each))),
+                lost=tuple(
+                    each
+                    for each in mine
+                    if (absent and not self._is_begun(auth, each))
+                    or (live not in (None, each) and each.id != kept and not _is_left(entry, each))
+                    if not each.has_ended
+                ),
                 kept=kept,
                 begun=begun,
                 holder=holder_text(run, self.owner),
@@ -575,20 +584,22 @@ class ApplicationCredential(InCloudsYaml):
                 raise CloudError(f"{self.clouds_yaml}: entry {self.cloud} was modified concurrently", retryable=True)
             first, second = self.names
             name = second if live and live.name == first else first
-            attempt = ""
-            if live is None:
-                auth = (self.read_entry() or {}).get("auth") or {}
-                attempt = str(auth.get(ATTEMPT) or secrets.token_hex(4))
-                self._write(run, None, {NAME: name, ATTEMPT: attempt})
-            elif self.keeps_old:
+            auth = (self.read_entry() or {}).get("auth") or {}
+            attempt = str(auth.get(ATTEMPT) or secrets.token_hex(4))
+            if live and self.keeps_old:
                 self._refuse_other(live, clouds_yaml.read(self.file).get(self.old_entry))
             self._drop(tenant, left)
+            if live is None:
+                self._write(run, None, {NAME: name, ATTEMPT: attempt})
+            else:
+                self._write(run, live, auth, left=attempt)
             now = tenant.now()
             made = self._post(run, tenant, name, attempt)
             try:
                 if live and self.keeps_old:  # before its secret is removed from the entry
                     self._keep(live)
-                self._write(run, live, {ID: made["id"], NAME: made["name"], SECRET: made.pop("secret")})
+                new = {ID: made["id"], NAME: made["name"], SECRET: made.pop("secret")}
+                self._write(run, live, new, left=live.id if live else "")
             except PrepError:  # its secret is lost, so nobody can use it
                 self._drop(tenant, [CredentialRecord.read(made, now)])
                 raise
@@ -643,11 +654,11 @@ class ApplicationCredential(InCloudsYaml):
             raise
         return dict(answer["application_credential"])
 
-    def _write(self, run: CloudRun, live: CredentialRecord | None, auth: Raw) -> None:
+    def _write(self, run: CloudRun, live: CredentialRecord | None, auth: Raw, *, left: str = "") -> None:
         """Write the entry, which holds the ``live`` credential if any, unless it has another owner by now."""
-        owner = home.file_ownership(run).describe(self.name)
+        more = {OWNER: home.file_ownership(run).describe(self.name)} | ({LEFT: left} if left else {})
         judge = partial(self._judge, run, live)
-        self.write_entry({**auth, "auth_url": self.auth_url}, judge, auth_type=AUTH_TYPE, **{OWNER: owner})
+        self.write_entry({**auth, "auth_url": self.auth_url}, judge, auth_type=AUTH_TYPE, **more)
 
     def _made(self, run: CloudRun, record: CredentialRecord) -> Observed:
         observed = self._observed(run, [record])
@@ -687,6 +698,11 @@ class LeftCredential(ApplicationCredential, Undeclarable):
         listed = (credential for credential in in_project(run, self.owner) if credential.id in self.ids)
         mine = [credential for credential in listed if self._is_ours(run, credential)]
         return _without_entry(mine, ours=True) if mine else None
+
+
+def _is_left(entry: Raw, record: CredentialRecord) -> bool:
+    """Whether runs that share an entry have left a credential behind, and not those of another folder."""
+    return bool(entry.get(LEFT)) and entry[LEFT] in (record.id, OwnershipTag.place_in(record.description))
 
 
 def _without_entry(family: Sequence[CredentialRecord], *, ours: bool) -> Observed:
