@@ -26,6 +26,8 @@ def rows() -> Iterator[str]:
     for each in SITUATIONS:
         codes = (said(each.codes[service]) for service in HOSTS)
         answers = ", ".join(service for service in HOSTS if service not in each.silent) or "nobody"
+        if each.goes_out is not None:
+            answers += f"; a machine's own request is {'answered' if each.goes_out else 'not answered'}"
         yield f"| {each.name} | {' | '.join(codes)} | {answers.replace('ingress', 'console')} |"
     yield ""
     yield "| situation | `exposures show` | answered outside |"

@@ -16,11 +16,14 @@ from tests.devcloud.pytest_devcloud import Devcloud, devcloud, module_tenant, py
 from tests.devcloud.tenant import Tenant
 from tests.functional import warm
 from tests.functional.conftest import COMMAND, Prep, prep
+from tests.packets.machines import serve_outside
 from tests.packets.played_cluster import CHECKED, HOSTS, OAUTH, PlayedCluster
 
 __all__ = ["devcloud", "module_tenant", "prep", "pytest_runtest_teardown", "tenant"]
 
 INFRA_ID = "dev-x7k2p"
+SERVER = ("192.168.122.1", 8443)
+"""Address and TCP port of a server on the external network."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class World:
     played: PlayedCluster
     tenant: Tenant
     prep: Prep
+    administrator: Any
+    """Connection of the administrator."""
 
     @cached_property
     def network(self) -> Any:
@@ -52,6 +57,11 @@ class World:
         addresses = {name: address for address, *names in lines for name in names}
         name = self.played.request(OUTSIDE, HOSTS[service], addresses[HOSTS[service]], port or CHECKED[service])
         return name in [each.name for each in self.played.of(service)]
+
+    def goes_out(self) -> bool:
+        """Whether a worker is answered by a server outside."""
+        machine, *_ = self.played.of("ingress")
+        return self.played.request(machine.id, OUTSIDE, *SERVER) == OUTSIDE
 
     def probe(self) -> dict[str, list[dict[str, Any]]]:
         """Return the links of ``verify --probe`` as somebody outside gets them, who reaches the cloud's services."""
@@ -89,8 +99,9 @@ def world(devcloud: Devcloud, module_tenant: Tenant, tmp_path_factory: pytest.Te
         connection.compute.wait_for_server(server, interval=0.2, wait=120)
     played = PlayedCluster(made, DataPlane(devcloud.layout), tmp_path_factory.mktemp("machines"), floating)
     played.start()
+    serve_outside(played.plane, played.folder, SERVER[1])
     folder = tmp_path_factory.mktemp("user")
     lines = [f"{floating['api']} {HOSTS['api']}", f"{floating['ingress']} {HOSTS['ingress']} {OAUTH}"]
     (folder / "hosts").write_text("\n".join(lines) + "\n")
     environment = {"OS_CLIENT_CONFIG_FILE": str(module_tenant.clouds_file), "OS_CLOUD": module_tenant.cloud}
-    return World(played, module_tenant, Prep(folder, environment))
+    return World(played, module_tenant, Prep(folder, environment), devcloud.admin)

@@ -64,6 +64,12 @@ def from_outside(plane: DataPlane, host: str, address: str, port: int = 443) -> 
     return get(plane, OUTSIDE, f"https://{host}:{port}/", "--resolve", f"{host}:{port}:{at}")
 
 
+def serve_outside(plane: DataPlane, folder: Path, port: int) -> None:
+    """Answer on the external network, with the name ``outside`` and the certificate of the machines."""
+    words = (sys.executable, str(RESPONDER), OUTSIDE, str(folder / "server.pem"), str(port))
+    plane.start(OUTSIDE, *words, log=folder / f"responder-{OUTSIDE}.log")
+
+
 def boot(connection: Any, plane: DataPlane, ports: list[Any], image_id: str, **more: str) -> list[Node]:
     """Create a server for each port, as its user would, and wait until each has a network.
 
@@ -106,11 +112,11 @@ def until(met: Any, seconds: float = 15) -> bool:
 
 def carry_out(prep: Prep, fixes: Iterable[str]) -> None:
     """Run the commands of fixes, each once, as a shell would; ``apply`` and ``post-ipi``, which ask, get yes."""
-    for fix in dict.fromkeys(fixes):
-        for command in fix.partition("  # ")[0].split(" && "):
-            first, *words = shlex.split(command)
-            if first == "openstack":
-                client.openstack(words, prep.environment, prep.folder)
-            else:
-                assert first == "openstack-prep"
-                prep.run(*words, *(["--yes"] if words[0] in ("apply", "post-ipi") and "--yes" not in words else []))
+    commands = (command for fix in fixes for command in fix.partition("  # ")[0].split(" && "))
+    for command in dict.fromkeys(filter(None, commands)):
+        first, *words = shlex.split(command)
+        if first == "openstack":
+            client.openstack(words, prep.environment, prep.folder)
+        else:
+            assert first == "openstack-prep"
+            prep.run(*words, *(["--yes"] if words[0] in ("apply", "post-ipi") and "--yes" not in words else []))

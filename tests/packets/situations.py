@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from openstack.exceptions import ConflictException
+from openstack.exceptions import BadRequestException, ConflictException
 
 from tests.packets.conftest import INFRA_ID, World
-from tests.packets.played_cluster import CHECKED, HOSTS, OAUTH, ROLES, Machine
+from tests.packets.played_cluster import CHECKED, HOSTS, OAUTH, ROLES, Machine, ask_neighbours_often
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class Situation:
     """Further words of ``verify``."""
     asked: Mapping[str, int] = field(default_factory=lambda: CHECKED)
     """By service the TCP port that the client asks."""
+    goes_out: bool | None = None
+    """Whether a worker's request to a server outside is answered; None: it is not tried."""
 
     def __str__(self) -> str:
         return self.name
@@ -45,19 +47,20 @@ def situation(
     silent: str = "",
     words: Sequence[str] = (),
     asked: Mapping[str, int] = CHECKED,
+    goes_out: bool | None = None,
 ) -> Callable[[Steps], Steps]:
     """Declare a situation; ``silent`` are the names of the services that answer nobody outside."""
 
     def declare(steps: Steps) -> Steps:
         codes = {"api": api, "ingress": ingress}
-        made = Situation(name, contextmanager(steps), codes, frozenset(silent.split()), words, asked)
+        made = Situation(name, contextmanager(steps), codes, frozenset(silent.split()), words, asked, goes_out)
         SITUATIONS.append(made)
         return steps
 
     return declare
 
 
-@situation("as installed")
+@situation("as installed", goes_out=True)
 def as_installed(world: World) -> Iterator[None]:
     yield
 
@@ -472,6 +475,115 @@ def router_down(world: World) -> Iterator[None]:
     world.network.update_router(router, admin_state_up=True)
 
 
+@contextmanager
+def without_floating_ips(world: World) -> Iterator[Any]:
+    """Take both floating IPs from their ports, without which Neutron lets nobody change the router; returns it."""
+    (router,) = world.network.routers(project_id=world.tenant.project_id)
+    with floating_ip_on(world, None, "api"), floating_ip_on(world, None):
+        yield router
+
+
+@situation(
+    "SNAT only: the router has a gateway, and no floating IP is on a port",
+    api="floating-ip.detached",
+    ingress="floating-ip.detached",
+    silent="api ingress",
+    goes_out=True,
+)
+def snat_only(world: World) -> Iterator[None]:
+    with without_floating_ips(world):
+        yield
+
+
+@situation("floating IPs only: the router's gateway does not translate other addresses", goes_out=False)
+def without_snat(world: World) -> Iterator[None]:
+    network = world.administrator.network
+    (router,) = network.routers(project_id=world.tenant.project_id)
+    external = router.external_gateway_info["network_id"]
+    network.update_router(router, external_gateway_info={"network_id": external, "enable_snat": False})
+    yield
+    network.update_router(router, external_gateway_info={"network_id": external, "enable_snat": True})
+
+
+@situation(
+    "the router without a gateway",
+    api="floating-ip.detached router.no-gateway",
+    ingress="floating-ip.detached router.no-gateway",
+    silent="api ingress",
+    goes_out=False,
+)
+def no_gateway(world: World) -> Iterator[None]:
+    with without_floating_ips(world) as router:
+        external = router.external_gateway_info["network_id"]
+        world.network.update_router(router, external_gateway_info=None)
+        yield
+        world.network.update_router(router, external_gateway_info={"network_id": external})
+
+
+@situation(
+    "the router with its gateway on another external network",
+    api="floating-ip.detached router.other-gateway",
+    ingress="floating-ip.detached router.other-gateway",
+    silent="api ingress",
+    goes_out=False,
+)
+def other_gateway(world: World) -> Iterator[None]:
+    administrators = world.administrator.network
+    other = administrators.create_network(name="second", is_router_external=True)
+    administrators.create_subnet(network_id=other.id, ip_version=4, cidr="198.51.100.0/24", is_dhcp_enabled=False)
+    with without_floating_ips(world) as router:
+        external = router.external_gateway_info["network_id"]
+        world.network.update_router(router, external_gateway_info={"network_id": other.id})
+        yield
+        world.network.update_router(router, external_gateway_info={"network_id": external})
+    administrators.delete_network(other)
+
+
+@contextmanager
+def interface_elsewhere(world: World, network_id: str) -> Iterator[None]:
+    """Give the router an interface in another subnet of a network instead of that in the machines' subnet."""
+    network = world.network
+    (machines,) = network.subnets(network_id=world.played.cluster.port("ingress-port").network_id)
+    other = network.create_subnet(network_id=network_id, ip_version=4, cidr="10.7.0.0/24")
+    for machine in world.played.machines:
+        ask_neighbours_often(world.played.plane, machine.id)
+    with without_floating_ips(world) as router:
+        network.remove_interface_from_router(router, subnet_id=machines.id)
+        network.add_interface_to_router(router, subnet_id=other.id)
+        yield
+        with suppress(BadRequestException):  # a fix has done so
+            network.add_interface_to_router(router, subnet_id=machines.id)
+        network.remove_interface_from_router(router, subnet_id=other.id)
+    network.delete_subnet(other)
+
+
+MISSING_ROUTER = {"api": "floating-ip.detached router.missing", "ingress": "floating-ip.detached router.missing"}
+
+
+@situation(
+    "the router with an interface in another subnet of the machines' network",
+    **MISSING_ROUTER,
+    silent="api ingress",
+    goes_out=False,
+)
+def other_subnet(world: World) -> Iterator[None]:
+    with interface_elsewhere(world, world.played.cluster.port("ingress-port").network_id):
+        yield
+
+
+@situation(
+    "the router with an interface in another network instead of the machines'",
+    **MISSING_ROUTER,
+    silent="api ingress",
+    goes_out=False,
+)
+def other_network(world: World) -> Iterator[None]:
+    elsewhere = world.network.create_network(name="elsewhere")
+    with interface_elsewhere(world, elsewhere.id):
+        yield
+    world.network.delete_network(elsewhere)
+
+
 @situation("the network disabled")
 def network_down(world: World) -> Iterator[None]:
     """OVN takes no notice."""
@@ -633,7 +745,19 @@ def second_port(world: World) -> Iterator[None]:
     port = world.played.cluster.port("ingress-port")
     made = world.network.create_port(network_id=port.network_id, name=port.name)
     yield
-    world.network.delete_port(made)
+    world.network.delete_port(made, ignore_missing=True)  # a fix has done so
+
+
+@situation(
+    "a second port with the name of the virtual address's, which install-config.yaml names",
+    ingress="port.ambiguous port.missing port.missing",
+    words=["--install-config", "install-config.yaml"],
+)
+def second_port_beside_the_file(world: World) -> Iterator[None]:
+    vips = f"apiVIPs: [{world.played.virtual('api')}]\n    ingressVIPs: [{world.played.virtual('ingress')}]"
+    document = f"baseDomain: example.com\nmetadata: {{name: dev}}\nplatform:\n  openstack:\n    {vips}\n"
+    (world.prep.folder / "install-config.yaml").write_text(document)
+    yield from second_port(world)
 
 
 @situation("the virtual address's port without a tag", ingress="port.no-tag")

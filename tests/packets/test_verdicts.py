@@ -70,6 +70,14 @@ FIXED = {
     "the virtual address's port disabled",
     "the virtual address's port without a tag",
     "the router disabled",
+    "SNAT only: the router has a gateway, and no floating IP is on a port",
+    "the router without a gateway",
+    "the router with its gateway on another external network",
+    "a second port with the name of the virtual address's, which install-config.yaml names",
+    "the floating IP on a worker's own port",
+    "the masters' ports disabled",
+    "the router with an interface in another subnet of the machines' network",
+    "the router with an interface in another network instead of the machines'",
     "one worker stopped, the other one holds the address",
     "only VRRP is not let through",
     "the names swapped",
@@ -94,6 +102,8 @@ def test_verdict_and_packets(reached: World, situation: Situation) -> None:
         reached.played.settle()
         links = reached.verify(*situation.words)
         found = silent(reached, situation.silent, situation.asked, seconds=ANNOUNCED_SECONDS)
+        goes_out = situation.goes_out
+        assert goes_out is None or until(lambda: reached.goes_out() == goes_out)
         after: object = FIT
         if situation.name in FIXED:
             after = carried_out(reached, situation, links)
@@ -134,6 +144,27 @@ def test_a_second_post_ipi_disturbs_nobody(reached: World) -> None:
         assert reached.answers("api")
         asked += 1
     assert process.wait() == 0
+
+
+def test_another_floating_ip_than_the_expected_one(reached: World) -> None:
+    """The printed commands put the expected one in its place, and let the name lead there."""
+    network, former = reached.network, reached.played.floating["ingress"]
+    (found,) = network.ips(floating_ip_address=former)
+    other = network.create_ip(floating_network_id=found.floating_network_id)
+    hosts = (reached.prep.folder / "hosts").read_text()
+    words = ("--ingress-ip", other.floating_ip_address)
+    links = reached.verify(*words)
+    seen = codes_of(links)["ingress"]
+    carry_out(reached.prep, (link["fix"] for link in links["ingress"] if link["status"] != "ok"))
+    reached.played.settle()
+    assert until(lambda: reached.answers("ingress"))
+    assert codes_of(reached.verify(*words))["ingress"] == []
+    assert other.floating_ip_address in (reached.prep.folder / "hosts").read_text()
+    network.delete_ip(other)
+    (reached.prep.folder / "hosts").write_text(hosts)
+    network.update_ip(found.id, port_id=reached.played.cluster.port("ingress-port").id)
+    assert silent(reached, frozenset(), seconds=ANNOUNCED_SECONDS) == set()
+    assert seen == ["dns.wrong-address", "dns.wrong-address", "floating-ip.other-address"]
 
 
 @pytest.mark.parametrize("service", HOSTS)

@@ -14,6 +14,7 @@ from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import first_of
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.service import Service
 from openstack_prep.clusters import installer_names as naming
 from openstack_prep.neutron.rules import Traffic, admission
 from openstack_prep.openshift.installer import to_continue
@@ -52,7 +53,8 @@ class ProjectView:
     interfaces: Sequence[PortRecord] | None
     """Router interfaces on the networks of the virtual ports."""
     routers: Mapping[str, RouterRecord] | None
-    """Those of the interfaces and of the floating IPs, by id."""
+    """Those of the interfaces and of the floating IPs, by id; if no interface is in a virtual port's subnet, also those
+    of the project."""
     subnets: Mapping[str, SubnetRecord] | None
     """Those of the virtual ports, by id."""
     worker_groups: Sequence[GroupRecord] | None = ()
@@ -97,7 +99,9 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> ProjectView:
         worker_groups = start(lambda: list_records(neutron, GroupRecord, name=name, **mine) if searched else [])
         behind = {port.device_id for port in interfaces() or ()}
         behind |= {floating_ip.router_id for floating_ip in floating_ips() or () if floating_ip.router_id}
-        routers = start(lambda: list_by_id(neutron, RouterRecord, behind))
+        wanted = {subnet_id for port in virtual for subnet_id in port.subnet_ids}
+        joined = any(wanted & port.subnet_ids for port in interfaces() or ())
+        routers = start(lambda: list_by_id(neutron, RouterRecord, behind) | ({} if joined else _owned(neutron, mine)))
         return ProjectView(
             infra_id=infra_id,
             ports=ports(),
@@ -117,6 +121,11 @@ def _virtual(ports: Iterable[PortRecord], infra_id: str) -> list[PortRecord]:
 
 def _is_node(port: PortRecord, infra_id: str) -> bool:
     return naming.is_node(port.name, port.tags, port.device_owner, infra_id)
+
+
+def _owned(neutron: Service, mine: Values) -> dict[str, RouterRecord]:
+    """Return the project's routers by id, one of which may lack an interface."""
+    return {router.id: router for router in list_records(neutron, RouterRecord, **mine)}
 
 
 def _if_allowed(read: Callable[[], object]) -> object:

@@ -89,7 +89,7 @@ def _no_floating_ip(path: AccessPath) -> Diagnostic:
             fix=f"{path.client} floating ip list  # and name one of these",
         )
     what = f"none serves the port {path.target.port}"
-    return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=path.attach)
+    return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=_attach(path))
 
 
 def _attached(path: AccessPath, found: FloatingIPRecord) -> Diagnostic:
@@ -99,11 +99,11 @@ def _attached(path: AccessPath, found: FloatingIPRecord) -> Diagnostic:
         return _forwarded(path, path.port, found)
     if not found.port_id:
         what = f"{path.address} serves no port"
-        return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=path.attach)
+        return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=_attach(path))
     if path.port and found.port_id != path.port.id:
         other = next((port.name for port in path.view.ports if port.id == found.port_id), "")
         what = f"{path.address} serves another port: {' '.join(filter(None, (other, found.port_id)))}"
-        return Diagnostic(code="floating-ip.in-use", where=FLOATING_IP, what=what, fix=f"{path.attach} --move")
+        return Diagnostic(code="floating-ip.in-use", where=FLOATING_IP, what=what, fix=f"{_attach(path)} --move")
     if found.status == "ERROR":
         what = f"{path.address} is in status ERROR"
         return Diagnostic(code="floating-ip.error", where=FLOATING_IP, what=what, fix=show)
@@ -122,9 +122,22 @@ def _attached(path: AccessPath, found: FloatingIPRecord) -> Diagnostic:
     return ok(FLOATING_IP, f"{path.address} serves the port, ACTIVE")
 
 
+UNJOINED = ("router.missing", "router.no-gateway", "router.other-gateway")
+
+
+def _attach(path: AccessPath) -> str:
+    """Return the commands that attach the floating IP, first those without which Neutron refuses it.
+
+    Source: Neutron 29.0.0, db/l3_db.py (_get_router_for_floatingip): a router must join subnet and external network.
+    """
+    router = router_between(path)
+    first = [router.fix] if router.code in UNJOINED and path.floating_ip else []
+    return " && ".join([*first, path.attach])
+
+
 def _exchange(path: AccessPath, serving: FloatingIPRecord) -> str:
     """Return the commands that detach a floating IP and attach the expected one, unless that has port forwardings."""
-    attach = [] if path.floating_ip and path.floating_ip.port_forwardings else [path.attach]
+    attach = [] if path.floating_ip and path.floating_ip.port_forwardings else [_attach(path)]
     if serving.port_id:
         return " && ".join([f"{path.client} floating ip unset --port {serving.address}", *attach])
     return without_forwardings(
@@ -271,7 +284,10 @@ def router_between(path: AccessPath) -> Diagnostic:
     subnet = some(_subnet_name(view, each) for each in sorted(subnets))
     external = path.floating_ip.network_id if path.floating_ip else None
     gated = [
-        router.id for router in (view.routers or {}).values() if external and router.gateway_network_id == external
+        router.id
+        for router in (view.routers or {}).values()
+        if external and router.gateway_network_id == external
+        if not foreign_tags(router.tags, naming.tag(path.infra_id))
     ]
     serving = path.serving.router_id if path.serving else None
     if serving or view.interfaces is None or view.routers is None or not _owns_network(path):

@@ -10,6 +10,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
+from openstack_prep.clusters import installer_names as naming
 from openstack_prep.neutron.rules import pools, pools_beside, pools_without
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.networks import overlaps, port_security, suggest_network
@@ -136,7 +137,8 @@ def _routers_out(context: CheckContext, where: str, subnet: SubnetRecord) -> Ite
 def _add_router(context: CheckContext, external: NetworkRecord, subnet_id: str) -> str:
     """Return the command that gives a subnet a router of this project with a gateway on the external network."""
     mine = listed(context, RouterRecord, project_id=context.cloud.project_id)
-    gates = [router.id for router in mine if router.gateway_network_id == external.id]
+    free = (router for router in mine if not any(naming.infra_ids(router.tags)))  # a cluster deletes its own
+    gates = [router.id for router in free if router.gateway_network_id == external.id]
     name = gates[0] if gates else f"{context.cluster.cluster_name}-{subnet_id[:8]}"
     create = [] if gates else [context.openstack("router", "create", "--external-gateway", external.id, name)]
     return " && ".join([*create, context.openstack("router", "add", "subnet", name, subnet_id)])

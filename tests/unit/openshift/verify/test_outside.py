@@ -269,6 +269,26 @@ def test_the_router(router: dict[str, Any], said: str) -> None:
     assert all(said in each for each in found)
 
 
+@pytest.mark.parametrize(
+    ("tags", "commands"),
+    [
+        ([], ["openstack router add subnet other sub", "openstack-prep post-ipi"]),
+        (["openshiftClusterID=theirs-x7k2p"], ["openstack router create", "openstack router add subnet"]),
+    ],
+)
+def test_a_router_comes_before_the_floating_ip(tags: list[str], commands: list[str]) -> None:
+    """Neutron refuses a floating IP without it; a router of another cluster goes with that cluster."""
+    free = [floating(each, "", port_id=None, router_id=None) for each in (API, INGRESS)]
+    other = {"id": "other", "external_gateway_info": {"network_id": "ext"}, "routes": [], "tags": tags}
+    view = replace(right(), interfaces=[], routers={"other": other}, floating_ips=free)
+    found = {link.code: link.fix for link in links(view)["api"] if link.status != "ok"}
+    assert list(found) == ["floating-ip.detached", "router.missing"]
+    given = found["floating-ip.detached"].split(" && ")
+    assert all(one.startswith(command) for one, command in zip(given, commands, strict=False))
+    assert found["router.missing"].split(" && ") == given[:-1]
+    assert given[-1].startswith("openstack-prep post-ipi")
+
+
 def test_no_router_or_one_that_nobody_shows_us(wording: Wording) -> None:
     free = [floating(each, "", port_id=None, router_id=None) for each in (API, INGRESS)]
     none = replace(right(), interfaces=[], routers={}, floating_ips=free)

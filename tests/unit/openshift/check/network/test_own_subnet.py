@@ -95,6 +95,18 @@ def test_routers(neutron: Neutron, wording: Wording) -> None:
     wording(unseen)
 
 
+@pytest.mark.parametrize("tags", [[], ["openshiftClusterID=theirs-x7k2p"]])
+def test_an_interface_goes_to_a_router_that_no_cluster_deletes(neutron: Neutron, tags: list[str]) -> None:
+    (router,) = neutron.kept["routers"]
+    router["tags"] = tags
+    neutron.kept["ports"].clear()
+    (finding,) = own_subnet(neutron.context(**OWN))
+    name = "dev-s1" if tags else router["id"]
+    assert finding.code == "router.missing"
+    assert finding.fix.endswith(f"openstack --os-cloud defaults router add subnet {name} s1")
+    assert ("router create" in finding.fix) == bool(tags)
+
+
 def test_what_the_router_leads_to(neutron: Neutron, wording: Wording) -> None:
     (router,) = neutron.kept["routers"]
     router["routes"] = [{"destination": "10.130.0.0/16", "nexthop": "10.0.0.9"}]
