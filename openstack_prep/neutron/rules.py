@@ -61,18 +61,23 @@ def pools_without(subnet: SubnetRecord, kept_out: Iterable[Ip]) -> list[str]:
     return words
 
 
-# What OVN needs beyond Neutron's own rules: a floating IP on a port without a machine.
+# What OVN needs beyond Neutron's own rules: the address of a port without a machine, such as a virtual one.
 #
-# OVN translates the address of such a port only when another port's allowed address pairs have exactly this address; a
-# pair with a network around it is not enough.  OVN compares the address alone, so a pair with any MAC address counts.
+# OVN answers for such an address itself, with that port's MAC address, unless another port's allowed address pairs have
+# exactly this address; a pair with a network around it is not enough.  OVN compares the address alone, so a pair with
+# any MAC address counts.  Then it sends what is for the address to the machine that announces it: to the last of the
+# MAC addresses in the pairs of that machine's port, unless the port without a machine is disabled.
 #
 # Source: Neutron contributor documentation, "Virtual IPs" of OVN, and neutron/common/ovn/utils.py,
-# get_virtual_port_parents; cloudandheat/ch-k8s-lbaas#53; Red Hat's networking guide on allowed address pairs.
+# get_virtual_port_parents; ovn_client.py (_get_allowed_addresses_from_port); OVN 23.03, northd.c,
+# build_lswitch_arp_nd_responder_known_ips and build_arp_resolve_flows_for_lsp; cloudandheat/ch-k8s-lbaas#53; Red Hat's
+# networking guide on allowed address pairs.  Seen with packets and in OVN's flows (tests/packets).
 
 DHCP = "network:dhcp"
 AGENTS = ("dhcp", "reserved_dhcp_port")
 """How devices of DHCP agents begin."""
-WHY = "OVN translates the address of an unattached port only when another port's allowed address pairs have it"
+WHY = "OVN answers for the address of an unattached port itself, unless another port's allowed address pairs have it"
+DIVERTED = "OVN sends what is for the address to that MAC address"
 
 
 def runs_ovn(ports: Sequence[PortRecord]) -> bool | None:
@@ -92,6 +97,25 @@ def networks_around(address: str, ports: Sequence[PortRecord]) -> list[str] | No
     pairs = {pair.ip_address for port in ports for pair in port.allowed_address_pairs}
     around = sorted(pair for pair in pairs if ipaddress.ip_address(address) in ipaddress.ip_network(pair))
     return None if any(ipaddress.ip_network(each).num_addresses == 1 for each in around) else around
+
+
+def only_around(address: str, ports: Sequence[PortRecord]) -> list[str] | None:
+    """Return the networks as whose part alone pairs allow an address, for which OVN then answers; None if it does not.
+
+    ``ports`` are all of a network.
+    """
+    reserving = [port for port in ports if _reserves(port, address)]
+    return networks_around(address, ports) if reserving and runs_ovn(ports) else None
+
+
+def diverted(address: str, ports: Sequence[PortRecord], on_network: Sequence[PortRecord]) -> list[PortRecord]:
+    """Return those of some ports whose machines do not get what is for an address; ``on_network`` are all ports."""
+    reserving = [port for port in on_network if _reserves(port, address) and port.admin_state_up is not False]
+    return [port for port in ports if diverting(port, address)] if reserving and runs_ovn(on_network) else []
+
+
+def _reserves(port: PortRecord, address: str) -> bool:
+    return not port.device_id and ipaddress.ip_address(address) in port.addresses
 
 
 EVERYWHERE: dict[int, Block] = {4: ipaddress.ip_network("0.0.0.0/0"), 6: ipaddress.ip_network("::/0")}
@@ -202,11 +226,7 @@ def allows(port: PortRecord, wanted: Block) -> bool:
 
 
 def diverting(port: PortRecord, address: str) -> list[AddressPair]:
-    """Return the pairs with exactly an address and a MAC address that is not the port's.
-
-    OVN sends what is for the address to that MAC address, whatever other pairs the port has.
-    Source: Neutron 29.0.0, ovn_client.py (_get_allowed_addresses_from_port); seen with packets (tests/packets).
-    """
+    """Return the pairs with exactly an address and a MAC address that is not the port's."""
     wanted = ipaddress.ip_network(address)
     others = (pair for pair in port.allowed_address_pairs if pair.mac_address != port.mac_address)
     return [pair for pair in others if ipaddress.ip_network(pair.ip_address, strict=False) == wanted]

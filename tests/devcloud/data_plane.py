@@ -156,6 +156,13 @@ class DataPlane:
         command = ["ovn-nbctl", f"--db={database}", "--timeout=30", "--wait=hv", *words]
         return subprocess.run(command, check=True, capture_output=True, text=True, env=self.environment).stdout
 
+    def forget_neighbours(self) -> None:
+        """Let OVN's routers forget which MAC address they have learned for an address."""
+        database = f"unix:{self.layout.ovn / 'sb.sock'}"
+        command = ["ovn-sbctl", f"--db={database}", "--all", "destroy", "MAC_Binding"]
+        subprocess.run(command, check=True, env=self.environment)
+        self.sync()
+
     @property
     def environment(self) -> Mapping[str, str]:
         return _environment(self.layout)

@@ -13,10 +13,11 @@ from typing import Any
 from tests.devcloud.data_plane import DataPlane
 from tests.functional.conftest import Prep
 from tests.packets.machines import OUTSIDE, Node, from_outside, get
+from tests.packets.played_cluster import ask_neighbours_often
 
 HOST = "shop.example.com"
 ADDRESS, ADDRESS6 = "10.1.0.201", "2001:db8:1::201"
-SUBNET6 = "2001:db8:1::/64"
+SUBNET6, GATEWAY6 = "2001:db8:1::/64", "2001:db8:1::1"
 PORTS = (443, 9090)
 
 
@@ -91,8 +92,18 @@ class Exposed:
         self.prep.apply()
         self.plane.sync()
         self.nodes[1].withdraw(ADDRESS)
-        for address in (ADDRESS, *([ADDRESS6] if SUBNET6 in self.prep.spec.read_text() else [])):
-            self.nodes[0].announce(address)
+        self.nodes[0].announce(ADDRESS)
+        if SUBNET6 in self.prep.spec.read_text():
+            self.lead_to_ipv6()
+            self.nodes[0].announce(ADDRESS6)
+
+    def lead_to_ipv6(self) -> None:
+        """Tell the client outside of the router, and the nodes of theirs: no provider and no RA does so here."""
+        fixed_ips = self.router.external_gateway_info["external_fixed_ips"]
+        at = [each["ip_address"] for each in fixed_ips if ":" in each["ip_address"]]
+        self.plane.run(OUTSIDE, "ip", "-6", "route", "replace", SUBNET6, "via", *at)
+        for node in self.nodes:
+            self.plane.run(node.id, "ip", "-6", "route", "replace", "default", "via", GATEWAY6)
 
     def access(self) -> Path:
         (folder,) = self.prep.folder.glob("*-access")
@@ -328,10 +339,22 @@ def pairs_on_all(world: Exposed, **pair: str) -> Iterator[None]:
     yield
 
 
-@exposure("pairs with every address", answered=True)
+@exposure("pairs with every address, and a router that does not know who announces it", "pairs.missing", answered=False)
 def pairs_with_everything(world: Exposed) -> Iterator[None]:
+    """OVN answers the router itself, with the MAC address of the port that reserves the address."""
     with pairs_on_all(world, ip_address="0.0.0.0/0"):
+        world.plane.forget_neighbours()
         yield
+
+
+@exposure("pairs with the address, and with another MAC address as well", answered=True)
+def pairs_with_both_macs(world: Exposed) -> Iterator[None]:
+    """The port that reserves the address is disabled, so OVN learns the MAC address from the node."""
+    for node in world.nodes:
+        pairs = [{"ip_address": ADDRESS}, {"ip_address": ADDRESS, "mac_address": "00:00:5e:00:01:1e"}]
+        world.network.update_port(node.port_id, allowed_address_pairs=pairs)
+    world.plane.forget_neighbours()
+    yield
 
 
 @exposure("pairs with a MAC address that no node uses", "pairs.missing", answered=False)
@@ -405,4 +428,64 @@ def port_disabled(world: Exposed) -> Iterator[None]:
 @exposure("the router disabled", "router.disabled", answered=False)
 def router_disabled(world: Exposed) -> Iterator[None]:
     with disabled(world.network.update_router, world.router.id):
+        yield
+
+
+@exposure("the router disabled, for the address of IPv6", "router.disabled", answered=False, of="shop6")
+def router_disabled_for_ipv6(world: Exposed) -> Iterator[None]:
+    with disabled(world.network.update_router, world.router.id):
+        yield
+
+
+@contextmanager
+def without_gateway(world: Exposed) -> Iterator[None]:
+    """Neutron takes the gateway only from a router that serves no floating IP."""
+    world.network.update_ip(world.floating_ip, port_id=None)
+    world.network.update_router(world.router, external_gateway_info=None)
+    yield
+
+
+@exposure("the router without a gateway", "floating-ip.detached", answered=False)
+def no_gateway(world: Exposed) -> Iterator[None]:
+    with without_gateway(world):
+        yield
+
+
+@exposure("the router without a gateway, for the address of IPv6", "router.no-gateway", answered=False, of="shop6")
+def no_gateway_for_ipv6(world: Exposed) -> Iterator[None]:
+    with without_gateway(world):
+        yield
+
+
+@contextmanager
+def interface_elsewhere(world: Exposed, name: str, cidr: str) -> Iterator[None]:
+    """Give the router an interface in another subnet of the nodes' network instead of a named one."""
+    network, router = world.network, world.router
+    (subnet,) = network.subnets(project_id=world.project_id, name=name)
+    given = {"network_id": subnet.network_id, "ip_version": subnet.ip_version, "project_id": world.project_id}
+    other = network.create_subnet(cidr=cidr, **given)
+    for node in world.nodes:
+        ask_neighbours_often(world.plane, node.id)
+    network.remove_interface_from_router(router, subnet_id=subnet.id)
+    network.add_interface_to_router(router, subnet_id=other.id)
+    yield
+    network.remove_interface_from_router(router, subnet_id=other.id)
+    network.delete_subnet(other)
+
+
+@exposure("the router with an interface in another subnet", "floating-ip.detached", answered=False)
+def other_subnet(world: Exposed) -> Iterator[None]:
+    world.network.update_ip(world.floating_ip, port_id=None)
+    with interface_elsewhere(world, "nodes", "10.7.0.0/24"):
+        yield
+
+
+@exposure(
+    "the router with an interface in another subnet of IPv6, for the address of IPv6",
+    "router.missing",
+    answered=False,
+    of="shop6",
+)
+def other_subnet_of_ipv6(world: Exposed) -> Iterator[None]:
+    with interface_elsewhere(world, "nodes6", "2001:db8:7::/64"):
         yield

@@ -259,6 +259,16 @@ def router_disabled(world: Mesh) -> Iterator[None]:
     world.network.update_router(router, admin_state_up=True)
 
 
+@mesh("the router without a gateway")
+def no_gateway(world: Mesh) -> Iterator[None]:
+    """Between the nodes none is needed."""
+    router = router_of(world)
+    external = router.external_gateway_info["network_id"]
+    world.network.update_router(router, external_gateway_info=None)
+    yield
+    world.network.update_router(router, external_gateway_info={"network_id": external})
+
+
 @mesh("two routers without routes to each other", "route.missing", "all")
 def two_routers(world: Mesh) -> Iterator[None]:
     with apart(world, routes=()):
@@ -327,6 +337,52 @@ def no_pair(world: Mesh) -> Iterator[None]:
     yield
     pairs = [{"ip_address": pair["ip_address"]} for pair in port.allowed_address_pairs]
     world.network.update_port(port.id, allowed_address_pairs=pairs)
+
+
+@contextmanager
+def reserved(world: Mesh) -> Iterator[None]:
+    """Let a port without a machine have the address of the mesh."""
+    network = world.network.get_port(world.nodes["cluster2"][0].port_id).network_id
+    fixed_ips = [{"ip_address": MESH_ADDRESSES["cluster2"]}]
+    made = world.network.create_port(network_id=network, project_id=world.project_id, fixed_ips=fixed_ips)
+    yield
+    world.network.delete_port(made)
+
+
+@mesh("a port with the address of the mesh, which pairs allow as part of a network", "pairs.missing", "1>2 tcp 2379")
+def pairs_around(world: Mesh) -> Iterator[None]:
+    """OVN answers for the address itself, with the MAC address of that port."""
+    with reserved(world), pairs_restored(world):
+        yield
+
+
+@contextmanager
+def pairs_restored(world: Mesh, *, both_macs: bool = False) -> Iterator[None]:
+    """Take the changes of the second cluster's pairs back in the end, also those of a fix."""
+    address = MESH_ADDRESSES["cluster2"]
+    ports = [world.network.get_port(each.port_id) for each in world.nodes["cluster2"]]
+    both = [{"ip_address": address}, {"ip_address": address, "mac_address": "00:00:5e:00:01:1e"}]
+    for port in ports if both_macs else ():
+        world.network.update_port(port.id, allowed_address_pairs=both)
+    yield
+    for port in ports:
+        before = [{"ip_address": pair["ip_address"]} for pair in port.allowed_address_pairs]
+        world.network.update_port(port.id, allowed_address_pairs=before)
+
+
+@mesh("pairs with another MAC address as well")
+def both_macs(world: Mesh) -> Iterator[None]:
+    """No port has the address, so OVN learns the MAC address from the node."""
+    with pairs_restored(world, both_macs=True):
+        yield
+
+
+@mesh(
+    "pairs with another MAC address as well, and a port with the address of the mesh", "pairs.missing", "1>2 tcp 2379"
+)
+def diverted(world: Mesh) -> Iterator[None]:
+    with reserved(world), pairs_restored(world, both_macs=True):
+        yield
 
 
 @mesh("port security off on one cluster")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.devcloud.data_plane import OUTSIDE, DataPlane
+from tests.devcloud.data_plane import DataPlane
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.functional.conftest import Prep
@@ -20,6 +20,7 @@ from tests.packets.exposed import (
     ADDRESS,
     ADDRESS6,
     EXPOSURES,
+    GATEWAY6,
     HOST,
     PORTS,
     SUBNET6,
@@ -78,7 +79,6 @@ def applied(devcloud: Devcloud, folder: Path, name: str, **more: list[dict[str, 
     assert from_outside(plane, HOST, outside) == ""
 
 
-GATEWAY6 = "2001:db8:1::1"
 IPV6 = {
     "subnets": [{"name": "nodes6", "network": "nodes", "cidr": SUBNET6, "gateway_ip": GATEWAY6}],
     "address_pools": [{"name": "services6", "subnet": "nodes6", "addresses": [ADDRESS6]}],
@@ -109,28 +109,21 @@ def routed(devcloud: Devcloud) -> Iterator[None]:
         network.delete_subnet(made)
 
 
-def way_to_ipv6(world: Exposed) -> None:
-    """Tell the client outside of the router, and the nodes of theirs: no provider and no RA does so here."""
-    fixed_ips = world.router.external_gateway_info["external_fixed_ips"]
-    at = [each["ip_address"] for each in fixed_ips if ":" in each["ip_address"]]
-    world.plane.run(OUTSIDE, "ip", "-6", "route", "replace", SUBNET6, "via", *at)
-    for node in world.nodes:
-        world.plane.run(node.id, "ip", "-6", "route", "replace", "default", "via", GATEWAY6)
-
-
 @pytest.fixture(scope="module")
 def metallb(devcloud: Devcloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exposed]:
     with (
         routed(devcloud),
         applied(devcloud, tmp_path_factory.mktemp("metallb"), "metallb", **IPV6) as world,
     ):
-        way_to_ipv6(world)
+        world.lead_to_ipv6()
         world.nodes[0].announce(ADDRESS6)
         assert until(world.answers)
         assert until(lambda: world.answers("shop6"))
         yield world
 
 
+LEARNED = "pairs with every address, and a router that does not know who announces it"
+"""The router has learned OVN's own answer, and keeps it until the node announces the address, or for 300 s."""
 FIXED = {
     "the node that announces without pairs",
     "pairs with a MAC address that no node uses",
@@ -143,6 +136,12 @@ FIXED = {
     "a stateless group that lets no answer out",
     "the port of the node that announces disabled",
     "the router disabled",
+    "the router disabled, for the address of IPv6",
+    "the router without a gateway",
+    "the router without a gateway, for the address of IPv6",
+    "the router with an interface in another subnet",
+    "the router with an interface in another subnet of IPv6, for the address of IPv6",
+    LEARNED,
 }
 
 
@@ -156,6 +155,9 @@ def test_hops_and_packets(metallb: Exposed, exposure: Exposure) -> None:
         fixed: object = (True, [])
         if exposure.name in FIXED:
             carry_out(metallb.prep, (hop["fix"] for hop in broken))
+            metallb.lead_to_ipv6()
+            if exposure.name == LEARNED:
+                metallb.nodes[0].announce(ADDRESS)
             fixed = until(lambda: metallb.answers(exposure.of)), metallb.broken()[exposure.of]
     metallb.renew()
     assert until(lambda: metallb.answers(exposure.of))

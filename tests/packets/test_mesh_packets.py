@@ -49,6 +49,8 @@ FIXED = {
     "a rule for one node of the other cluster",
     "the node with the address of the mesh without pairs",
     "a node without a group",
+    "a port with the address of the mesh, which pairs allow as part of a network",
+    "pairs with another MAC address as well, and a port with the address of the mesh",
 }
 
 
@@ -79,7 +81,7 @@ def test_mesh_and_packets(world: Mesh, situation: MeshSituation) -> None:
 
 def test_what_the_projects_own_user_is_told(world: Mesh) -> None:
     """By the entry that the spec has written, the printed commands work as well: that for pairs is another one."""
-    (pairs,) = (each for each in MESHES if each.codes == "pairs.missing")
+    (pairs,) = (each for each in MESHES if each.name == "the node with the address of the mesh without pairs")
     own = replace(world, prep=replace(world.prep, environment={"OS_CLIENT_CONFIG_FILE": "mesh/clouds.yaml"}))
     with pairs.brought_about(world):
         seen = own.look("--os-cloud", "mesh")

@@ -23,13 +23,13 @@ from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.machine_pairs import MachinePairs
 from openstack_prep.exposures.paths.hops import Running, View, VisibleRecordset, hops, name_to_resolve
 from openstack_prep.exposures.virtualization import VisibleNodes
-from openstack_prep.neutron.rules import runs_ovn
 from openstack_prep.openshift.names.resolver import resolve
 from openstack_prep.openshift.verify.chain import Chain, tree
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.dns.recordsets import RecordsetRecord
 from openstack_prep.resources.lists.neutron_records import (
+    INTERFACES,
     FloatingIPRecord,
     GroupRecord,
     NetworkRecord,
@@ -204,13 +204,15 @@ def _view(
     nodes = _nodes(run, cluster, ports)
     groups = {group for node in nodes or () for group in node.security_groups}
     around = {node.network_id for node in nodes or ()}
+    on_networks = [port for port in ports if port.network_id in around]
     routers = {floating_ip.router_id for floating_ip in floating_ips if floating_ip.router_id}
+    routers |= {port.device_id for port in on_networks if port.device_owner in INTERFACES}
     return View(
         spec=words,
         cloud=run.admin.name,
         cluster=cluster,
         nodes=nodes,
-        runs_ovn=runs_ovn([port for port in ports if port.network_id in around]) is True,
+        on_networks=on_networks,
         groups=list_by_id(run.admin.network, GroupRecord, groups),
         around_nodes=_around(run, cluster, nodes, paired),
         floating_ips=floating_ips,

@@ -25,13 +25,30 @@ from openstack_prep.exposures.virtualization import VisibleNodes, diagnose
 from openstack_prep.exposures.virtualization import manifests as machines
 from openstack_prep.exposures.virtualization.manifests import served
 from openstack_prep.kubernetes.services import ServiceRecord
-from openstack_prep.neutron.rules import Block, Traffic, allows, answered, diverting, without_diverting
+from openstack_prep.neutron.rules import (
+    DIVERTED,
+    WHY,
+    Block,
+    Traffic,
+    allows,
+    answered,
+    diverted,
+    only_around,
+    without_diverting,
+)
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.openshift.verify.outside import without_forwardings
+from openstack_prep.reports.codes import documented
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.dns.recordsets import ACTIVE, ERROR, RecordsetRecord
-from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, GroupRecord, PortRecord, RouterRecord
+from openstack_prep.resources.lists.neutron_records import (
+    INTERFACES,
+    FloatingIPRecord,
+    GroupRecord,
+    PortRecord,
+    RouterRecord,
+)
 
 # --- recordset --------------------------------------------------------------------------------
 
@@ -94,8 +111,8 @@ class View:
     cluster: ClusterFields
     nodes: Sequence[PortRecord] | None = None
     """Ports of its nodes; None: they are no servers of this cloud."""
-    runs_ovn: bool = False
-    """Whether OVN is known to run the nodes' networks."""
+    on_networks: Sequence[PortRecord] = ()
+    """All ports of the project on the nodes' networks."""
     declared_ports: Collection[str] = ()
     """Names of the ports that the spec declares."""
     groups: Mapping[str, GroupRecord] = field(default_factory=dict)
@@ -103,7 +120,7 @@ class View:
     floating_ips: Sequence[FloatingIPRecord] = ()
     """All of the project."""
     routers: Mapping[str, RouterRecord] = field(default_factory=dict)
-    """Those that serve these floating IPs, by id, as far as they are visible."""
+    """Those that serve these floating IPs or the nodes' networks, by id, as far as they are visible."""
     around_nodes: VisibleNodes | None = None
     """Networks of the nodes, for virtual machines on bridges; None: nothing is known of them."""
     answers: Mapping[str, ResolvedName] = field(default_factory=dict)
@@ -136,6 +153,8 @@ def hops(placed: PlacedExposure, view: View) -> Iterator[Diagnostic]:
     if placed.exposure.floating_ip:
         yield _floating_ip(placed, view)
         yield from _router(placed, view)
+    elif placed.address and ":" in placed.address and _is_public(placed):
+        yield from _router_to(placed.address, view)
     yield _reserved(placed, view)
     if view.nodes is not None:
         yield from _on_nodes(placed, view, view.nodes)
@@ -186,9 +205,52 @@ def _router(placed: PlacedExposure, view: View) -> Iterator[Diagnostic]:
     found = _record_of(placed, view)
     router = view.routers.get(found.router_id) if found and found.router_id else None
     if router and router.admin_state_up is False:
-        what = f"{router.name or router.id}, which serves {placed.public_address}, is switched off"
-        fix = view.openstack("router", "set", "--enable", router.id)
-        yield Diagnostic(code="router.disabled", where=ROUTER, what=what, fix=fix)
+        yield _router_disabled(router, placed.public_address, view)
+
+
+def _is_public(placed: PlacedExposure) -> bool:
+    networks = map(ipaddress.ip_network, placed.exposure.allowed_cidrs)
+    return any(network.version == 6 and not network.is_private for network in networks)
+
+
+def _router_to(address: str, view: View) -> Iterator[Diagnostic]:
+    """Yield what keeps the project's routers from leading to an address of IPv6, which needs no floating IP.
+
+    Without a router's interface in the network, the provider's router may lead there, which OpenStack does not show.
+    """
+    interfaces = [port for port in view.on_networks if port.device_owner in INTERFACES]
+    subnets = {
+        fixed_ip.subnet_id
+        for port in view.on_networks
+        for fixed_ip in port.fixed_ips
+        if ipaddress.ip_address(fixed_ip.ip_address) == ipaddress.ip_address(address)
+    }
+    ids = {port.device_id for port in interfaces if subnets & port.subnet_ids}
+    joined = [router for router_id, router in view.routers.items() if router_id in ids]
+    leading = [router for router in joined if router.gateway_network_id or router.routes]
+    if interfaces and subnets and not ids:
+        what = f"no router has an interface in the subnet of {address}"
+        fix = view.openstack("router", "add", "subnet", interfaces[0].device_id, *sorted(subnets))
+        yield Diagnostic(code="router.missing", where=ROUTER, what=what, fix=fix)
+    elif joined and not leading:
+        what = f"{joined[0].name or joined[0].id}, which leads to {address}, has no external gateway"
+        yield documented(code="router.no-gateway", where=ROUTER, what=what, fix=_set_gateway(joined[0], view))
+    elif leading and all(router.admin_state_up is False for router in leading):
+        yield _router_disabled(leading[0], address, view)
+
+
+def _set_gateway(router: RouterRecord, view: View) -> str:
+    """Return how to give a router a gateway: on the network of the project's floating IPs, if there is only one."""
+    networks = {floating_ip.network_id for floating_ip in view.floating_ips}
+    if len(networks) == 1:
+        return view.openstack("router", "set", "--external-gateway", *networks, router.id)
+    return f"set the external gateway of router {router.id}"
+
+
+def _router_disabled(router: RouterRecord, address: str | None, view: View) -> Diagnostic:
+    what = f"{router.name or router.id}, which leads to {address}, is switched off"
+    fix = view.openstack("router", "set", "--enable", router.id)
+    return Diagnostic(code="router.disabled", where=ROUTER, what=what, fix=fix)
 
 
 def _floating_ip(placed: PlacedExposure, view: View) -> Diagnostic:
@@ -299,16 +361,19 @@ def _bridge(placed: PlacedExposure, view: View, around: VisibleNodes) -> Iterato
 
 def _pairs(address: str, secured: Sequence[PortRecord], view: View) -> Diagnostic:
     missing = [port for port in secured if not allows(port, ipaddress.ip_network(address))]
-    diverted = [port for port in secured if diverting(port, address)] if view.runs_ovn else []
-    clean = [view.openstack(*without_diverting(port, address)) for port in diverted]
-    what = f"{address} is not allowed on {_named(missing)}"
-    why = "Neutron drops what these nodes send from that address"
-    if diverted and not missing:
-        what = f"{address} is also allowed with another MAC address on {_named(diverted)}"
-        why = "OVN sends what is for the address to that MAC address"
-    elif not missing:
+    elsewhere = diverted(address, secured, view.on_networks)
+    around = only_around(address, view.on_networks) if secured else None
+    clean = [view.openstack(*without_diverting(port, address)) for port in elsewhere]
+    if missing:
+        what = f"{address} is not allowed on {_named(missing)}"
+        why = "Neutron drops what these nodes send from that address"
+    elif around is not None:
+        what, why = f"{address} is allowed only as part of {', '.join(around)}", WHY
+    elif elsewhere:
+        what, why = f"{address} is also allowed with another MAC address on {_named(elsewhere)}", DIVERTED
+    else:
         return ok(PAIRS, f"{address} is allowed on {_count(secured)}")
-    fix = " && ".join([*clean, *([view.apply] if missing else [])])
+    fix = " && ".join([*clean, *([view.apply] if missing or around is not None else [])])
     return Diagnostic(code="pairs.missing", where=PAIRS, what=what, why=why, fix=fix)
 
 

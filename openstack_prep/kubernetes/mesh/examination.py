@@ -20,7 +20,19 @@ from openstack_prep.kubernetes.cilium import Member, Passage, required
 from openstack_prep.kubernetes.mesh.routing import longest, routing
 from openstack_prep.kubernetes.mesh.view import MeshCluster, VisibleNetworks
 from openstack_prep.kubernetes.networks import split
-from openstack_prep.neutron.rules import Address, Block, Traffic, allowed_parts, allows, covers
+from openstack_prep.neutron.rules import (
+    DIVERTED,
+    WHY,
+    Address,
+    Block,
+    Traffic,
+    allowed_parts,
+    allows,
+    covers,
+    diverted,
+    only_around,
+    without_diverting,
+)
 from openstack_prep.neutron.rules import admission as admitted
 from openstack_prep.resources.lists.neutron_records import GroupRecord, PortRecord, Route, SubnetRecord
 
@@ -257,10 +269,44 @@ def own_addresses(visible: VisibleNetworks, cluster: MeshCluster) -> Iterator[Di
                 status=DiagnosticStatus.WARNING if cluster.by_bgp else DiagnosticStatus.ERROR,
             )
         block = ipaddress.ip_network(address)
-        missing = [port for port in _of_version(cluster, block) if not allows(port, block)]
+        ports = _of_version(cluster, block)
+        yield from _by_ovn(visible, cluster, ports, block)
+        missing = [port for port in ports if not allows(port, block)]
         yield from _without_pair(visible, cluster, missing, block, "the mesh address")
     for each in map(ipaddress.ip_network, cluster.pod_networks):
         yield from _pods(visible, cluster, each)
+
+
+def _by_ovn(
+    visible: VisibleNetworks, cluster: MeshCluster, ports: Sequence[PortRecord], wanted: Block
+) -> Iterator[Diagnostic]:
+    """Yield pairs with which OVN does not lead to the nodes that announce an address.
+
+    Pairs to remove come before pairs to add: the command names those that stay.
+    """
+    networks = {port.network_id for port in ports}
+    on_networks = [port for port in visible.ports if port.network_id in networks]
+    address, secured = str(wanted[0]), [port for port in ports if port.port_security_enabled]
+    elsewhere = diverted(address, secured, on_networks)
+    if elsewhere:
+        yield Diagnostic(
+            code="pairs.missing",
+            where=cluster.name,
+            what=f"the ports {cluster.port_names(port.id for port in elsewhere)} have an allowed address pair for the "
+            f"mesh address {address} with another MAC address",
+            why=DIVERTED,
+            fix=" && ".join(visible.openstack(*without_diverting(port, address)) for port in elsewhere),
+        )
+    around = only_around(address, on_networks) if secured and all(allows(port, wanted) for port in secured) else None
+    if around is not None:
+        add = ["port", "set", "--allowed-address", f"ip-address={address}"]
+        yield Diagnostic(
+            code="pairs.missing",
+            where=cluster.name,
+            what=f"pairs allow the mesh address {address} only as part of {', '.join(around)}",
+            why=WHY,
+            fix=" && ".join(visible.openstack(*add, port.id) for port in secured) + FOR_ALL,
+        )
 
 
 def _of_version(cluster: MeshCluster, block: Block) -> list[PortRecord]:

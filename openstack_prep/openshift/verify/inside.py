@@ -14,6 +14,7 @@ from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.clusters import installer_names as naming
 from openstack_prep.neutron.rules import (
+    DIVERTED,
     WHY,
     Admission,
     Traffic,
@@ -21,7 +22,7 @@ from openstack_prep.neutron.rules import (
     allows,
     answered,
     covers,
-    diverting,
+    diverted,
     networks_around,
     runs_ovn,
     without_diverting,
@@ -50,12 +51,11 @@ def pairs(path: AccessPath) -> Iterator[Diagnostic]:
             status=DiagnosticStatus.WARNING,
         )
     protected = [port for port in path.nodes if port.port_security_enabled]
-    network = path.port.network_id
-    ovn = runs_ovn([each for each in path.view.ports if each.network_id == network])
+    on_network = [port for port in path.view.ports if port.network_id == path.port.network_id]
     for address in addresses(path.port):
         missing = [port for port in protected if not allows(port, ipaddress.ip_network(address))]
-        diverted = [port for port in protected if diverting(port, address)] if ovn else []
-        clean = [f"{path.client} {shell.join(without_diverting(port, address))}" for port in diverted]
+        elsewhere = diverted(address, protected, on_network)
+        clean = [f"{path.client} {shell.join(without_diverting(port, address))}" for port in elsewhere]
         if missing:
             yield Diagnostic(
                 code="pairs.missing",
@@ -64,10 +64,9 @@ def pairs(path: AccessPath) -> Iterator[Diagnostic]:
                 why="Neutron drops what these machines send from that address",
                 fix=" && ".join([*clean, f"{path.repair} --vip {address}"]),
             )
-        elif diverted:
-            what = f"{address} is also allowed with another MAC address on {_names(diverted)}"
-            why = "OVN sends what is for the address to that MAC address"
-            yield Diagnostic(code="pairs.missing", where=PAIRS, what=what, why=why, fix=" && ".join(clean))
+        elif elsewhere:
+            what = f"{address} is also allowed with another MAC address on {_names(elsewhere)}"
+            yield Diagnostic(code="pairs.missing", where=PAIRS, what=what, why=DIVERTED, fix=" && ".join(clean))
         elif protected:
             yield _with_ovn(path, address) or ok(PAIRS, f"{address} is allowed on {_count(protected, 'port')}")
 

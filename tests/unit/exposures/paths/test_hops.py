@@ -224,20 +224,76 @@ def test_the_fix_deletes_the_port_forwardings_and_then_applies() -> None:
     assert apply == view.apply
 
 
+OVNS_PORT = PortRecord.read(port_row(id="ovn", device_owner="network:distributed", device_id="ovnmeta-net"))
+
+
+def reserving(*, enabled: bool) -> PortRecord:
+    fixed_ips = [{"subnet_id": "s", "ip_address": ADDRESS}]
+    return PortRecord.read(port_row(id="kept", device_id="", fixed_ips=fixed_ips, admin_state_up=enabled))
+
+
 @pytest.mark.parametrize("own", [True, False])
 def test_a_pair_with_another_mac_address_diverts_the_address(own: bool) -> None:
-    """With OVN, and whether or not the node may send from the address; pairs for other addresses stay."""
+    """With OVN and an enabled port that reserves it, and whether or not the node may send from the address.
+
+    Pairs for other addresses stay.
+    """
     other = {"ip_address": ADDRESS, "mac_address": "00:00:5e:00:01:1e"}
     kept = {"ip_address": "10.1.0.9", "mac_address": MAC}
     mine = [{"ip_address": ADDRESS, "mac_address": MAC}] if own else []
-    view = replace(RIGHT, nodes=[node("n1", allowed_address_pairs=[other, kept, *mine])], runs_ovn=True)
+    nodes = [node("n1", allowed_address_pairs=[other, kept, *mine])]
+    view = replace(RIGHT, nodes=nodes, on_networks=[OVNS_PORT, reserving(enabled=True), *nodes])
     (only,) = found(PLACED, view)
     clean, _, apply = only.fix.partition(" && ")
     pairs = [f"--allowed-address ip-address={each},mac-address={MAC}" for each in ("10.1.0.9", *([ADDRESS] * own))]
     assert only.code == "pairs.missing"
     assert clean == f"openstack --os-cloud mine port set --no-allowed-address {' '.join(pairs)} id-n1"
     assert apply == ("" if own else view.apply)
-    assert own == (found(PLACED, replace(view, runs_ovn=False)) == [])
+    for harmless in ([reserving(enabled=True), *nodes], [OVNS_PORT, reserving(enabled=False), *nodes], nodes):
+        assert own == (found(PLACED, replace(view, on_networks=harmless)) == [])
+
+
+def test_ovn_answers_for_an_address_that_pairs_allow_as_part_of_a_network() -> None:
+    nodes = [node("n1", "10.1.0.208/29")]
+    view = replace(RIGHT, nodes=nodes, on_networks=[OVNS_PORT, reserving(enabled=False), *nodes])
+    (only,) = found(PLACED, view)
+    assert (only.code, only.fix) == ("pairs.missing", view.apply)
+    assert found(PLACED, replace(view, on_networks=[OVNS_PORT, *nodes])) == []
+    exact = [node("n1", ADDRESS)]
+    assert found(PLACED, replace(view, nodes=exact, on_networks=[*view.on_networks, *exact])) == []
+
+
+ADDRESS6 = "2001:db8:1::209"
+PUBLIC6 = replace(SHOP, address=ADDRESS6, floating_ip=None, allowed_cidrs=("::/0",), names=())
+PLACED6 = PlacedExposure(exposure=PUBLIC6, address=ADDRESS6, public_address=None)
+GATED = {"external_gateway_info": {"network_id": "x"}, "admin_state_up": True}
+
+
+@pytest.mark.parametrize(
+    ("subnet", "given", "code", "fix"),
+    [
+        ("s6", GATED, "", ""),
+        ("s6", GATED | {"admin_state_up": False}, "router.disabled", "router set --enable r"),
+        ("s6", {}, "router.no-gateway", "router set --external-gateway x r"),
+        ("s6", {"routes": [{"destination": "::/0", "nexthop": "2001:db8:2::1"}]}, "", ""),
+        ("s4", GATED, "router.missing", "router add subnet r s6"),
+        ("", GATED, "", ""),
+    ],
+)
+def test_a_router_leads_to_an_address_of_ipv6(subnet: str, given: dict[str, Any], code: str, fix: str) -> None:
+    """Without an interface of the project's, the provider's router may."""
+    kept = [{"subnet_id": "s6", "ip_address": ADDRESS6}]
+    ports = [PortRecord.read(port_row(id="kept", device_id="", fixed_ips=kept))]
+    if subnet:
+        row = {"device_owner": "network:router_interface", "device_id": "r", "fixed_ips": [{"subnet_id": subnet}]}
+        row["fixed_ips"][0]["ip_address"] = "2001:db8:1::1"
+        ports.append(PortRecord.read(port_row(id="i", **row)))
+    view = replace(RIGHT, nodes=None, on_networks=ports, routers=router(**given))
+    assert [(each.code, each.fix) for each in found(PLACED6, view)] == (
+        [(code, f"openstack --os-cloud mine {fix}")] if code else []
+    )
+    inside = replace(PLACED6, exposure=replace(PUBLIC6, allowed_cidrs=("fd00::/8",)))
+    assert found(inside, view) == []
 
 
 def test_rules_for_the_allowed_networks_are_enough() -> None:

@@ -30,6 +30,38 @@ def test_every_node_may_use_the_mesh_address() -> None:
     assert found.fix.partition("  # ")[0] == f"{set_pair} two-3 && {set_pair} two-4"
 
 
+OVNS_PORT = port("ovn", TWO, "10.2.0.2", device_owner="network:distributed")
+
+
+def reserving(*, enabled: bool) -> dict[str, Any]:
+    return port("kept", TWO, "10.2.0.200", device_id="", device_owner="", admin_state_up=enabled)
+
+
+def test_with_ovn_a_pair_with_another_mac_address_diverts_the_mesh_address() -> None:
+    """Where an enabled port without a machine has it; the command leaves the other pairs."""
+    own = [{"ip_address": "10.2.0.200", "mac_address": "fa:16:3e:00:00:01"}]
+    pairs = [*own, {"ip_address": "10.2.0.200", "mac_address": "00:00:5e:00:01:1e"}]
+    nodes = [node(0, "10.2.0.200"), node(1) | {"allowed_address_pairs": pairs}]
+    two = cluster("two", TWO, *nodes, mesh_address="10.2.0.200")
+    seen = visible(ports=[OVNS_PORT, reserving(enabled=True), *nodes])
+    (found,) = own_addresses(seen, two)
+    left = "--allowed-address ip-address=10.2.0.200,mac-address=fa:16:3e:00:00:01 two-1"
+    assert (found.code, found.fix) == ("pairs.missing", f"{OPENSTACK} port set --no-allowed-address {left}")
+    for harmless in ([reserving(enabled=True)], [OVNS_PORT, reserving(enabled=False)], [OVNS_PORT]):
+        assert list(own_addresses(visible(ports=[*harmless, *nodes]), two)) == []
+
+
+def test_with_ovn_a_network_around_a_reserved_mesh_address_is_not_enough() -> None:
+    nodes = [node(0, "10.2.0.192/28"), node(1, "10.2.0.192/28")]
+    two = cluster("two", TWO, *nodes, mesh_address="10.2.0.200")
+    (found,) = own_addresses(visible(ports=[OVNS_PORT, reserving(enabled=False), *nodes]), two)
+    set_pair = f"{OPENSTACK} port set --allowed-address ip-address=10.2.0.200"
+    assert found.code == "pairs.missing"
+    assert found.fix.partition("  # ")[0] == f"{set_pair} two-0 && {set_pair} two-1"
+    for harmless in ([reserving(enabled=False)], [OVNS_PORT]):
+        assert list(own_addresses(visible(ports=[*harmless, *nodes]), two)) == []
+
+
 def test_the_mesh_address_is_among_the_nodes(wording: Wording) -> None:
     (found,) = own_addresses(visible(), cluster("two", TWO, node(0, "10.9.0.200"), mesh_address="10.9.0.200"))
     assert found.code == "mesh-address.outside-subnet"
