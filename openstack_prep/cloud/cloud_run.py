@@ -15,7 +15,9 @@ from openstack_prep.core.run import AnswerCache, Run, query
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud  # with openstacksdk, which reading a spec does not need
 
-DECLARE_USER = "declare a user with a password and a role in it, or set clouds: tenant: to an entry of clouds.yaml"
+DECLARE_USER = (
+    "declare a user with a password and a role in it, or set clouds: tenant: to an entry that is scoped to it"
+)
 NO_TRUSTS = (
     "Heat creates a trust for each new stack (unless its deferred_auth_method is not trusts, the default), and "
     "Keystone refuses trusts to application credentials, unrestricted ones included since the fix of CVE-2026-43000"
@@ -82,9 +84,9 @@ class CloudRun(Run):
 
     def find_tenant(self, project: Resource | None) -> Cloud | None:
         """Return the connection scoped to a project, if one is available at this moment."""
-        actor = self._actors.get(project.key if project else None)
-        if self._tenant is not None:
+        if self._is_entrys(project):
             return self._tenant
+        actor = self._actors.get(project.key if project else None)
         if actor is None:
             own = project is None or self.find_project_id(project) == self.admin.project_id
             return self.admin if own else None
@@ -93,12 +95,27 @@ class CloudRun(Run):
 
     def actor(self, project: Resource | None) -> Actor | None:
         """Return the spec's user who acts in a project; None if a connection's own user acts."""
-        return None if self._tenant else self._actors.get(project.key if project else None)
+        return None if self._is_entrys(project) else self._actors.get(project.key if project else None)
 
     def acting_user(self, project: Resource | None) -> Resource | None:
         """Return the user of the spec who acts in a project; None if it is a connection's own."""
-        actor = self._actors.get(project.key if project else None)
-        return actor.user if actor and self._tenant is None else None
+        actor = self.actor(project)
+        return actor.user if actor else None
+
+    @property
+    def entry(self) -> Cloud | None:
+        """The given connection for a project's own work."""
+        return self._tenant
+
+    def _is_entrys(self, project: Resource | None) -> bool:
+        """Whether a project is the one that the given connection for its own work is scoped to.
+
+        Its requests name no project, so those for another one would go to its own.
+        """
+        if self._tenant is None or project is None:
+            return self._tenant is not None
+        project_id = self.find_project_id(project)
+        return project_id is not None and project_id == self._tenant.project_id
 
     def tenant(self, project: Resource | None) -> Cloud:
         """Return the connection scoped to a project; raises NotAllowed if there is none."""

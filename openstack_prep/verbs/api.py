@@ -81,7 +81,7 @@ def plan(
             made = replace(planner.plan_removals(made, left, prune=prune), warnings=sight.warnings)
         made = with_losses(run, made, allow_loss, sight.failed if sight else {}, jobs=jobs)
         refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds), *rights.missing_logins(run, made)]
-        refusals += rights.missing_trusts(run, made, spec.clouds)
+        refusals += [*rights.wrong_entry(run, made, spec.clouds), *rights.missing_trusts(run, made, spec.clouds)]
         short = list(quotas.shortages(run, replace(made, refusals=tuple(refusals))))
         refusals += (mistake for mistake in short if isinstance(mistake, Mistake))
         unknown = (*(each for each in short if isinstance(each, str)), *rights.not_checked(cloud, made, run))

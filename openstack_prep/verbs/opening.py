@@ -54,7 +54,7 @@ class LivePlan(Plan):
     @property
     def tenant(self) -> Cloud | None:
         """The connection that the spec names for the project's own work, if any."""
-        return self.run.find_tenant(None) if self.wanted.clouds.tenant else None
+        return self.run.entry if self.wanted.clouds.tenant else None
 
     @property
     def age(self) -> float:
@@ -99,12 +99,12 @@ def open_run(
         (resource for resource in spec.resources if isinstance(resource, Project) and not spec.is_chosen(resource)),
         None,
     )
+    actors = actors_of(spec.resources)
     if project and tenant is None and project.name == cloud.project_name and project.domain in cloud.domains:
         # the connection is already scoped to this unmanaged project: no lookup, no tenant login
-        run = CloudRun(cloud, ownership, tenant=cloud, homes=homes, progress=progress)
+        run = CloudRun(cloud, ownership, tenant=cloud, actors=actors, homes=homes, progress=progress)
         run.known[project.key] = Observed(id=cloud.project_id)
         return spec, run
-    actors = actors_of(spec.resources)
     return spec, CloudRun(cloud, ownership, tenant=tenant, actors=actors, homes=homes, progress=progress)
 
 

@@ -103,6 +103,21 @@ def missing_logins(run: CloudRun, plan: Plan) -> Iterator[Mistake]:
             yield Mistake.about(step.key, what, DECLARE_USER, code=Code.MISSING_LOGIN)
 
 
+def wrong_entry(run: CloudRun, plan: Plan, clouds: Clouds) -> Iterator[Mistake]:
+    """Yield that the entry for the project's own work leads to another place than the one that the plan has read.
+
+    What takes its project from the token would be created there, at each apply again.
+    """
+    owners = {each.resource.owner for each in plan.pending if isinstance(each.resource, InProject)}
+    entry, here = run.entry if clouds.tenant and owners else None, run.admin.region
+    if entry and entry.project_id not in map(run.find_project_id, owners):
+        what = f"entry {clouds.tenant} is scoped to project {entry.project_name}, which has nothing of the spec"
+        yield Mistake("clouds.tenant", what, "name an entry that is scoped to the project of the spec")
+    elif entry and here and entry.region not in (None, here):
+        what = f"entry {clouds.tenant} is for region {entry.region}, and {run.admin.name} for {here}"
+        yield Mistake("clouds.tenant", what, "name entries for the same region")
+
+
 def missing_trusts(run: CloudRun, plan: Plan, clouds: Clouds) -> Iterator[Mistake]:
     """Yield the new stacks of a plan for which Heat would need a trust of an application credential."""
     return iter(()) if clouds.custom_policies else _missing_trusts(run, plan)
@@ -142,7 +157,7 @@ def doubtful(cloud: Cloud, plan: Plan, clouds: Clouds, run: CloudRun | None = No
             for missing_trust in (_missing_trusts(run, plan) if run else ())
         )
     if run and (steps := [each for each in plan.pending if _is_of_project(each)]):
-        acting = run.find_tenant(None) or cloud
+        acting = run.entry or run.find_tenant(None) or cloud
         if acting.roles and READING.issuperset(map(str.lower, acting.roles)):
             has = f"user {acting.user[0]} (entry {acting.name}) has only the roles {', '.join(sorted(acting.roles))}"
             yield f"{', '.join(str(each.key) for each in steps)}: by default, this needs the role member; {has}"

@@ -140,8 +140,18 @@ def test_the_administrator_works_for_a_project_that_nobody_may_enter(
 def test_a_connection_given_for_the_project_comes_first(services: requests_mock.Mocker) -> None:
     tenant = Cloud(connection())
     run = CloudRun(Cloud(connection()), OwnershipTag("lab"), tenant=tenant)
+    run.known[PROJECT.key] = Observed(id=tenant.project_id)
     assert run.tenant(PROJECT) is tenant
     assert run.creator_of(PROJECT) == (tenant, {})
+
+
+def test_a_connection_given_for_a_project_does_nothing_for_another_one(services: requests_mock.Mocker) -> None:
+    """Its token would send what is meant for the other project to its own."""
+    tenant = Cloud(connection())
+    run = CloudRun(Cloud(connection()), OwnershipTag("lab"), tenant=tenant)
+    run.known |= {PROJECT.key: Observed(id=tenant.project_id), OTHER.key: Observed(id="p2")}
+    assert run.find_tenant(OTHER) is None
+    assert run.creator_of(OTHER) == (run.admin, {"project_id": "p2"})
 
 
 def test_the_user_of_the_spec_acts_logged_in_once(services: requests_mock.Mocker) -> None:

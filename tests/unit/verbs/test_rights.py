@@ -36,7 +36,7 @@ from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.resources.storage.object_store import ObjectStore
 from openstack_prep.spec import Clouds, Spec
 from openstack_prep.verbs import rights
-from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, token
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, token
 from tests.unit.texts import contains
 
 Login = Callable[..., Cloud]
@@ -193,10 +193,9 @@ def test_a_login_that_nobody_has_is_foreseen(login: Login, services: requests_mo
         ((kind.key,), "access.missing-login", rights.DECLARE_USER)
     ]
     actor = Actor(User(name="u"), Secret("w"), "Default", Project(name="p"))
-    for able in (
-        CloudRun(cloud, OwnershipTag("lab"), tenant=cloud),
-        CloudRun(cloud, OwnershipTag("lab"), actors={Project(name="p").key: actor}),
-    ):
+    scoped = CloudRun(cloud, OwnershipTag("lab"), tenant=cloud)
+    scoped.known[Project(name="p").key] = Observed(id=cloud.project_id)
+    for able in (scoped, CloudRun(cloud, OwnershipTag("lab"), actors={Project(name="p").key: actor})):
         assert not [*rights.missing_logins(able, plan)]
     own = planner.plan_apply("lab", [replace(kind, project=None)], {})
     assert not [*rights.missing_logins(run, own)]
@@ -258,3 +257,18 @@ def test_a_reader_changes_nothing_in_a_project(login: Login, resource: Resource[
         cloud = login(role)
         found = list(rights.doubtful(cloud, plan, Clouds(), CloudRun(cloud, OwnershipTag("lab"))))
         assert sum(str(resource.key) in each for each in found) == expected
+
+
+@pytest.mark.parametrize(
+    ("project_id", "region", "refused"),
+    [("other", "one", ["clouds.tenant"]), (ADMIN_PROJECT, "two", ["clouds.tenant"]), (ADMIN_PROJECT, "one", [])],
+)
+def test_an_entry_that_leads_elsewhere_is_refused(
+    login: Login, project_id: str, region: str, refused: list[str]
+) -> None:
+    """What takes its project from the token was created there, at each apply again."""
+    cloud = login("admin")
+    plan = planner.plan_apply("lab", [Network(name="n", project="p")], {})
+    run = CloudRun(cloud, OwnershipTag("lab"), tenant=cloud.in_region(region))
+    run.known[Project(name="p").key] = Observed(id=project_id)
+    assert [each.where for each in rights.wrong_entry(run, plan, Clouds(tenant="t"))] == refused

@@ -21,7 +21,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import Description, Entry, digest
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.identity.project import Project
-from tests.unit.conftest import IDENTITY, LEASE, connection, default_group, failure
+from tests.unit.conftest import IDENTITY, LEASE, connection, default_group, failure, token
 
 LIST = "http://neutron/v2.0/security-groups"
 THEIRS = Entry(spec=digest("lab"), run="thei", since=1, place="else", pid=1, start="abc", who="ann@laptop")
@@ -208,10 +208,16 @@ def test_it_lies_in_the_project_of_the_spec(
     assert [each.qs["project_id"] for each in services.request_history if each.url.startswith(LIST)] == [["p"]]
 
 
+def log_in_to(services: requests_mock.Mocker, project_id: str) -> None:
+    answer = token(project_id=project_id)
+    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "4f2a9c"}, status_code=201)
+
+
 @pytest.mark.parametrize("hidden", [failure(403), {"json": {"security_groups": []}}])
 def test_a_user_of_the_project_reads_what_the_administrator_may_not(
     services: requests_mock.Mocker, group: Group, project: Project, hidden: dict[str, Any]
 ) -> None:
+    log_in_to(services, "p")
     tenant = Cloud(connection(username="tenant"))
     run = CloudRun(Cloud(connection()), OwnershipTag("lab"), tenant=tenant)
     services.get(f"{LIST}?project_id=p", **hidden)
@@ -524,6 +530,7 @@ def test_the_group_is_read_by_the_user_of_its_project_where_the_connection_sees_
     web = mine | {"id": "g2", "name": "web"}
     services.get(f"{LIST}?project_id=p1", json={"security_groups": [web]})
     by_tenant = services.get(f"{LIST}?name=default&project_id=p1", json={"security_groups": [web, mine]})
+    log_in_to(services, "p1")
     tenant = Cloud(connection(username="tenant"))
     run = CloudRun(Cloud(connection()), OwnershipTag("lab"), tenant=tenant)
     found = lease.read(run, Project(name="lab"))
