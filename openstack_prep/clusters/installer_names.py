@@ -17,6 +17,10 @@ Role = Literal["master", "worker", "bootstrap"]
 TAG = "openshiftClusterID"
 LONGEST_STEM = 21
 _INFRA_ID = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?-[a-z0-9]{5}")
+GUESTS = "k8s-clusterapi-cluster-openshift-cluster-api-guests-"
+"""Before the infraID in the names of networks, subnets and routers, since 4.17."""
+IMAGE = r"-(rhcos|ignition)"
+"""After the infraID in the names of images, a pattern."""
 _ROLE = re.compile(r"(?:^|-)(master|worker|bootstrap)(?:-|$)")
 
 
@@ -61,10 +65,10 @@ def role(name: str, infra_id: str = "") -> Role | None:
     return found[1] if found else None  # type: ignore[return-value]  # the pattern knows no other
 
 
-def infra_id_of(machine: str) -> str | None:
-    """Return the infraID at the start of the name of a machine or of its security group; None for other names."""
-    found = _ROLE.search(machine)
-    start = machine[: found.start()] if found else ""
+def infra_id_of(name: str) -> str | None:
+    """Return the infraID in the name of a machine, its group, an image, a network or a router; None for other names."""
+    found = _ROLE.search(name) or re.search(f"{IMAGE}$", name)
+    start = name[: found.start()] if found else name.removeprefix(GUESTS) if name.startswith(GUESTS) else ""
     return start if is_infra_id(start) else None
 
 

@@ -118,17 +118,16 @@ a bootstrap machine never has.
 # --- owner ------------------------------------------------------------------------------------
 
 
-GUESTS = "k8s-clusterapi-cluster-openshift-cluster-api-guests-"
 MACHINE = r"(master|worker|bootstrap)(-.+)?"
 NAMES = {
-    "network": ("{id}-openshift", GUESTS + "{id}"),
-    "subnet": ("{id}-nodes", GUESTS + "{id}"),
-    "router": ("{id}-external-router", GUESTS + "{id}"),
+    "network": ("{id}-openshift", naming.GUESTS + "{id}"),
+    "subnet": ("{id}-nodes", naming.GUESTS + "{id}"),
+    "router": ("{id}-external-router", naming.GUESTS + "{id}"),
     "port": ("{id}-(api-port|ingress-port)", "{id}-" + MACHINE),
     "trunk": ("{id}-" + MACHINE,),
     "security_group": ("{id}-(master|worker)",),
     "server_group": ("{id}-master", "{id}-worker(-.+)?"),
-    "image": ("{id}-(rhcos|ignition)",),
+    "image": ("{id}" + naming.IMAGE,),
     "volume": ("{id}-dynamic-pvc-.+", "{id}-" + MACHINE),
     "volume_snapshot": (),
 }

@@ -86,9 +86,12 @@ def test_tags_of_other_clusters() -> None:
         ("dev-x7k2p-master-0", "dev-x7k2p"),
         ("dev-x7k2p-worker", "dev-x7k2p"),
         ("dev-x7k2p-worker-0-abcde", "dev-x7k2p"),
+        ("dev-x7k2p-rhcos", "dev-x7k2p"),
+        ("k8s-clusterapi-cluster-openshift-cluster-api-guests-dev-x7k2p", "dev-x7k2p"),
+        ("fedora-rhcos", None),
         ("k8s-master-0", None),
         ("dev-x7k2p-api", None),
     ],
 )
-def test_the_infra_id_in_a_machines_name(name: str, infra_id: str | None) -> None:
+def test_the_infra_id_in_a_name(name: str, infra_id: str | None) -> None:
     assert names.infra_id_of(name) == infra_id
