@@ -125,7 +125,7 @@ class InstallConfigValues:
         there = ", ".join(map(str, platform)) if isinstance(platform, Mapping) else ""
         if platform == {}:
             return Mistake(self.place("platform"), "names no platform", "write openstack and its fields below it")
-        what = f"is missing; the platform is {there}" if not find(self.data, OPENSTACK) else "is missing"
+        what = f"is missing; the platform is {there}" if there and not find(self.data, OPENSTACK) else "is missing"
         return Mistake(self.place(OPENSTACK), what, "give an install-config.yaml for OpenStack")
 
     @property
