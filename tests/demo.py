@@ -96,7 +96,7 @@ def install(show: Show, program: Path) -> None:
     """Install OpenShift, with a stand-in for its installer, and verify the way to the console."""
     show.chapter(
         f"Prepare OpenShift {RELEASE}",
-        f"""The spec is install_configs/openshift-current.yaml: a second project, an application credential for the
+        f"""The spec is install_configs/openshift-current.yaml with other names: a second project, a credential for the
         installer, and an install-config.yaml for {RELEASE}. pre-ipi applies it, then checks what the installer does not
         check. A hosts file takes the place of DNS.""",
     )
