@@ -326,6 +326,23 @@ def port_security_off(world: Exposed) -> Iterator[None]:
     world.network.update_port(port.id, port_security_enabled=True, security_groups=port.security_group_ids)
 
 
+@exposure(
+    "port security off on both nodes, and a router that does not know who announces it",
+    "pairs.missing",
+    answered=False,
+)
+def port_security_off_on_both(world: Exposed) -> Iterator[None]:
+    """Without any pair OVN answers for the address itself."""
+    ports = [world.port(node) for node in world.nodes]
+    off = {"security_groups": [], "allowed_address_pairs": [], "port_security_enabled": False}
+    for port in ports:
+        world.network.update_port(port.id, **off)
+    world.plane.forget_neighbours()
+    yield
+    for port in ports:
+        world.network.update_port(port.id, port_security_enabled=True, security_groups=port.security_group_ids)
+
+
 @exposure("both nodes announce the address", answered=True)
 def both_announce(world: Exposed) -> Iterator[None]:
     world.nodes[1].announce(ADDRESS)

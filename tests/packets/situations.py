@@ -338,6 +338,19 @@ def port_security_off(world: World) -> Iterator[None]:
         yield
 
 
+@situation(
+    "port security off on every machine",
+    api="port-security.off pairs.missing",
+    ingress="port-security.off pairs.missing",
+    silent="api ingress",
+)
+def port_security_off_everywhere(world: World) -> Iterator[None]:
+    """Without any pair OVN answers for the virtual addresses itself."""
+    ports = world.played.cluster.nodes()
+    with groups_of(world, ports, [], port_security_enabled=False, allowed_address_pairs=[]):
+        yield
+
+
 @contextmanager
 def own_group(world: World, *egress: Mapping[str, Any], stateful: bool) -> Iterator[None]:
     """Give the workers a group that lets everything in, with these rules for what goes out."""

@@ -63,6 +63,7 @@ FIXED = {
     "the default group instead of the workers' own",
     "no group on the workers",
     "port security off on the workers",
+    "port security off on every machine",
     "the floating IP on no port",
     "the API's floating IP on no port",
     "the floating IP on a master's own port",

@@ -325,7 +325,7 @@ def _on_nodes(placed: PlacedExposure, view: View, nodes: Sequence[PortRecord]) -
     secured = [port for port in nodes if port.port_security_enabled]
     if placed.address and placed.exposure.how in ON_NODES:
         names = carriers(view.cluster, placed.exposure, placed.address, [port.name for port in nodes])
-        yield _pairs(placed.address, [port for port in secured if names is None or port.name in names], view)
+        yield _pairs(placed.address, [port for port in nodes if names is None or port.name in names], view)
     if placed.exposure.how in IN_GROUPS:
         for each in placed.exposure.ports:
             yield from _groups(placed.exposure, each, placed.address, _behind(placed, secured, view), view)
@@ -359,21 +359,26 @@ def _bridge(placed: PlacedExposure, view: View, around: VisibleNodes) -> Iterato
     yield from found or [ok(PAIRS, f"{placed.address} with {placed.mac} is allowed on the nodes with the bridge")]
 
 
-def _pairs(address: str, secured: Sequence[PortRecord], view: View) -> Diagnostic:
+def _pairs(address: str, nodes: Sequence[PortRecord], view: View) -> Diagnostic:
+    secured = [port for port in nodes if port.port_security_enabled]
     missing = [port for port in secured if not allows(port, ipaddress.ip_network(address))]
     elsewhere = diverted(address, secured, view.on_networks)
-    around = only_around(address, view.on_networks) if secured else None
+    around = only_around(address, view.on_networks)
     clean = [view.openstack(*without_diverting(port, address)) for port in elsewhere]
     if missing:
         what = f"{address} is not allowed on {_named(missing)}"
         why = "Neutron drops what these nodes send from that address"
-    elif around is not None:
+    elif around == [] and nodes:
+        what, why = f"a port reserves {address}, and no port has a pair for it: port security is off on the nodes", WHY
+        group = ["--security-group", view.cluster.open_in] if view.cluster.open_in else []
+        clean = [view.openstack("port", "set", "--enable-port-security", *group, port.id) for port in nodes]
+    elif around:
         what, why = f"{address} is allowed only as part of {', '.join(around)}", WHY
     elif elsewhere:
         what, why = f"{address} is also allowed with another MAC address on {_named(elsewhere)}", DIVERTED
     else:
         return ok(PAIRS, f"{address} is allowed on {_count(secured)}")
-    fix = " && ".join([*clean, *([view.apply] if missing or around is not None else [])])
+    fix = " && ".join([*clean, *([view.apply] if missing or not elsewhere else [])])
     return Diagnostic(code="pairs.missing", where=PAIRS, what=what, why=why, fix=fix)
 
 

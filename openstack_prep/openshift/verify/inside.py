@@ -67,8 +67,10 @@ def pairs(path: AccessPath) -> Iterator[Diagnostic]:
         elif elsewhere:
             what = f"{address} is also allowed with another MAC address on {_names(elsewhere)}"
             yield Diagnostic(code="pairs.missing", where=PAIRS, what=what, why=DIVERTED, fix=" && ".join(clean))
+        elif path.nodes and (problem := _with_ovn(path, address)):
+            yield problem
         elif protected:
-            yield _with_ovn(path, address) or ok(PAIRS, f"{address} is allowed on {_count(protected, 'port')}")
+            yield ok(PAIRS, f"{address} is allowed on {_count(protected, 'port')}")
 
 
 def _with_ovn(path: AccessPath, address: str) -> Diagnostic | None:
@@ -80,12 +82,14 @@ def _with_ovn(path: AccessPath, address: str) -> Diagnostic | None:
     sure, around = runs_ovn(on_network), networks_around(address, on_network)
     if sure is False or around is None:
         return None
+    part = f"{address} is allowed only as part of {', '.join(around)}"
+    what = part if around else f"no port has a pair for {address}: port security is off on the machines"
     return Diagnostic(
         code="pairs.missing",
         where=PAIRS,
-        what=f"{address} is allowed only as part of {', '.join(around)}",
+        what=what,
         why=WHY if sure else f"if this cloud runs OVN, which these credentials do not show: {WHY}",
-        fix=f"{path.repair} --vip {address}",
+        fix=f"{path.repair} --vip {address}" if around else _filter_again(path, path.nodes, addresses(port)),
         status=DiagnosticStatus.ERROR if sure else DiagnosticStatus.WARNING,
     )
 

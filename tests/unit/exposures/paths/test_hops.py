@@ -263,6 +263,16 @@ def test_ovn_answers_for_an_address_that_pairs_allow_as_part_of_a_network() -> N
     assert found(PLACED, replace(view, nodes=exact, on_networks=[*view.on_networks, *exact])) == []
 
 
+def test_ovn_answers_for_an_address_that_no_port_may_have_a_pair_for() -> None:
+    """Port security is off on all nodes: nothing is filtered, and nobody is reached."""
+    nodes = [node("n1", port_security_enabled=False)]
+    view = replace(RIGHT, nodes=nodes, groups={}, on_networks=[OVNS_PORT, reserving(enabled=False), *nodes])
+    (only,) = found(PLACED, view)
+    set_port = "openstack --os-cloud mine port set --enable-port-security id-n1"
+    assert (only.code, only.fix) == ("pairs.missing", f"{set_port} && {view.apply}")
+    assert found(PLACED, replace(view, on_networks=[reserving(enabled=False), *nodes])) == []
+
+
 ADDRESS6 = "2001:db8:1::209"
 PUBLIC6 = replace(SHOP, address=ADDRESS6, floating_ip=None, allowed_cidrs=("::/0",), names=())
 PLACED6 = PlacedExposure(exposure=PUBLIC6, address=ADDRESS6, public_address=None)

@@ -68,6 +68,18 @@ def test_port_security_off() -> None:
     assert found.endswith(f"openstack {words} id-of-worker-0-abcde-0")
 
 
+@pytest.mark.parametrize(
+    ("more", "seen"), [([OVNS_PORT], ["port-security.off", "pairs.missing"]), ([AN_AGENTS_PORT], ["port-security.off"])]
+)
+def test_with_ovn_a_floating_ip_needs_a_pair_also_where_port_security_is_off(more: list[Any], seen: list[str]) -> None:
+    view = right()
+    off = {"port_security_enabled": False, "security_groups": [], **pairs()}
+    ports = [{**each, **off} if each["device_owner"] == "compute:nova" else each for each in view.ports]
+    said = [link for link in links(replace(view, ports=[*ports, *more]))["api"] if link.where == "address pairs"]
+    assert [link.code for link in said] == seen
+    assert len({link.fix for link in said}) == 1
+
+
 def with_rules(*rules: dict[str, Any], role: str = "master") -> Answers:
     view = right()
     return replace(view, groups={**(view.groups or {}), role: group(role, *rules)})
