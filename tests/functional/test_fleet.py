@@ -101,6 +101,9 @@ def test_from_nothing_to_nothing(prep: Prep, fleet: str, devcloud: Devcloud) -> 
     admin.network.create_security_group(name="foreign", project_id=project.id)
     statuses, _ = fleet_run(prep, "audit", code=1)
     assert statuses == everywhere("unchanged") | {"green": "drift"}
+    shown = prep.run("fleet", "audit", "--show", "green", "fleet.yaml", code=1).stdout
+    assert f"    quota/{fleet}-green: " in shown
+    assert "    security_group/foreign: " in shown
     statuses, _ = fleet_run(prep, "apply", "--yes")
     assert statuses == everywhere("unchanged") | {"green": "done"}
     admin.network.delete_security_group(admin.network.find_security_group("foreign", project_id=project.id))

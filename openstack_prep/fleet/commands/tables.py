@@ -32,11 +32,12 @@ MOST_FAILED = 20
 
 def sign_of(outcome: TargetOutcome) -> str:
     """Return the symbol that a single run has for the changes of a target, or that of an update for several sorts."""
+    if outcome.status in SIGNS:
+        return SIGNS[outcome.status]  # an audit counts what it found, not actions
     actions = [Action(name) for name, number in outcome.counts.items() if number and name != Action.KEEP]
-    changed = outcome.status in (TargetStatus.CHANGES, TargetStatus.DONE)
-    if changed and not actions:
+    if not actions:
         return Action.CREATE.symbol  # exported
-    return (actions[0] if len(actions) == 1 else Action.UPDATE).symbol if changed else SIGNS[outcome.status]
+    return (actions[0] if len(actions) == 1 else Action.UPDATE).symbol
 
 
 def line(outcome: TargetOutcome, widths: tuple[int, int], style: Style, seconds: bool = False) -> str:
