@@ -142,6 +142,11 @@ def without_logins(text: str) -> str:
     return _QUOTED_BARE_LOGIN.sub("...", _LOGIN.sub("//...", text)) if "@" in text else text
 
 
+def without_login(value: str) -> str:
+    """Return the text of a field, which may be a URL without its scheme, without logins."""
+    return BARE_LOGIN.sub("...", _LOGIN.sub("//...", value)) if "@" in value else value
+
+
 _unlogged = ContextVar("unlogged", default=False)
 # a filter does not count for loggers below: those of a session that splits them
 _SPLIT = (f"keystoneauth.session{part}" for part in ("", ".request", ".response", ".body"))

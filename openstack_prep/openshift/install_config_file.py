@@ -20,8 +20,9 @@ from openstack_prep.base.file_lock import writer_after
 from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.private_file import PRIVATE, mode, remove_file, write_private
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw, Values, rewrite
 from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.base.secret_forms import without_login
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Condition, Context, Key, Observed, Resource, Texts
 from openstack_prep.core.observed import owner_text
@@ -368,4 +369,5 @@ def _hidden(path: str, value: object) -> object:
         return Secret(str(value))
     if path in URLS and may_be_secret(str(value)):
         return Secret(str(value))
-    return value
+    # the installer takes no login elsewhere, but somebody may have written one by hand, such as at a mirror
+    return rewrite(value, lambda part: without_login(part) if isinstance(part, str) else part)

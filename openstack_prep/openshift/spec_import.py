@@ -18,7 +18,8 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.private_file import write_private
-from openstack_prep.base.raw import Values
+from openstack_prep.base.raw import Values, rewrite
+from openstack_prep.base.secret_forms import without_login
 from openstack_prep.base.style import printable
 from openstack_prep.core.model import Context
 from openstack_prep.openshift.check.preflight import check_file
@@ -57,7 +58,7 @@ class SpecImport:
     """A spec for an install-config.yaml, and what came of the comparison."""
 
     sections: Mapping[str, Any]
-    """The sections of the spec as plain data."""
+    """The sections of the spec as plain data, without logins, which the installer takes in URLs of proxies alone."""
     files: Mapping[str, str]
     """The texts of the files that the spec refers to, by name; they are secret."""
     left_out: tuple[Mistake, ...]
@@ -93,7 +94,7 @@ def import_install_config(path: str | Path, release: str) -> SpecImport:
     files = texts | ({VARIABLES: yaml_text.dump(variables)} if variables else {})
     rendered = _rendered(sections, files)
     return SpecImport(
-        sections=sections,
+        sections=rewrite(sections, lambda part: without_login(part) if isinstance(part, str) else part),
         files=files,
         left_out=(*_left_out(given, release), *_invalid_contents(given, cluster, contents)),
         refused=tuple(error for error in errors(check_file(path, release).placed) if not _is_of_contents(error)),

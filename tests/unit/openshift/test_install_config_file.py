@@ -17,7 +17,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, Context, Resource
 from openstack_prep.core.plan import ApplyFailed, Plan
-from openstack_prep.openshift.install_config import MachinePool, Machines, Proxy, RootVolume
+from openstack_prep.openshift.install_config import MachinePool, Machines, Mirror, Proxy, RootVolume
 from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
@@ -152,6 +152,16 @@ def test_a_private_key_in_a_bundle_is_hidden(run: CloudRun, make: Make) -> None:
     text = file.file.read_text()
     file.file.write_text(text + "additionalTrustBundle: |\n  -----BEGIN PRIVATE KEY-----\n  hunter2\n")
     assert "hunter2" not in f"{planned(run, file)}{planned(run, file).data()}"
+
+
+@pytest.mark.parametrize("mirror", ["me:hunter2@mirror.example.com/a", "https://me:hunter2@mirror.example.com/a"])
+def test_a_login_at_a_mirror_is_hidden(run: CloudRun, make: Make, mirror: str) -> None:
+    file = make(image_mirrors=(Mirror(source="quay.io/a", mirrors=("mirror.example.com/a",)),))
+    applied(run, file)
+    file.file.write_text(file.file.read_text().replace("- mirror.example.com/a", f"- {mirror}"))
+    plan = planned(run, file)
+    assert "mirror.example.com/a" in str(plan)
+    assert "hunter2" not in f"{plan}{plan.data()}"
 
 
 def test_a_change_of_the_spec_is_a_change_of_its_fields(run: CloudRun, make: Make) -> None:

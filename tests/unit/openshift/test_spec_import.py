@@ -137,6 +137,19 @@ def test_a_url_with_a_login_or_query_is_a_variable(
     assert again.get("proxy") == data.get("proxy")
 
 
+@pytest.mark.parametrize("mirror", ["me:s3cret@mirror/a", "https://me:s3cret@mirror/a"])
+def test_a_login_that_the_installer_refuses_is_not_shown(
+    config: Path, capsys: pytest.CaptureFixture[str], mirror: str
+) -> None:
+    data = yaml.safe_load(config.read_text()) | {"imageDigestSources": [{"source": "quay.io/a", "mirrors": [mirror]}]}
+    config.write_text(yaml.safe_dump(data))
+    for options in ([], ["--format", "json"], ["--output", "spec"]):
+        assert main(["import", "--release", "4.18", *options]) == 1
+    shown = "".join(capsys.readouterr()) + Path("spec/spec.yaml").read_text()
+    assert "mirror/a" in shown
+    assert "s3cret" not in shown
+
+
 @pytest.mark.parametrize(
     ("release", "change", "where"),
     [
