@@ -136,8 +136,18 @@ _UNPARSED = re.compile("(?<=Failed to parse: ).*")
 """What urllib3 2 cannot read as a URL: a part of one, perhaps with a password (exceptions.py, LocationParseError)."""
 
 
+_KEY = re.compile(
+    r"(-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----)(?!\*)"
+    r"(?:(?s:.{0,10000}?)-----END [A-Z0-9 ]*PRIVATE KEY-----|"
+    r"(?:(?:\n\s*|\\+[nr])+(?:(?:Proc-Type|DEK-Info): [^\s\\]*|[\w+/=]*))*)"
+)
+"""A private key in PEM, also one that is cut, such as somebody writes in the place of a path."""
+
+
 def without_logins(text: str) -> str:
-    """Return a text such as an error that quotes a value, without the logins of the URLs in it, and without tokens."""
+    """Return a text such as an error that quotes a value, without the logins of the URLs in it, tokens and keys."""
+    if "PRIVATE KEY" in text:
+        text = _KEY.sub(rf"\1{HIDDEN}", text)
     text = _TOKEN.sub(HIDDEN, _PATH_WITH_QUERY.sub(r"//\1?...", _UNPARSED.sub("...", text)))
     return _QUOTED_BARE_LOGIN.sub("...", _LOGIN.sub("//...", text)) if "@" in text else text
 

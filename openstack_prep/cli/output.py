@@ -41,6 +41,8 @@ def print_result(options: argparse.Namespace, for_people: object, data: Mapping[
 
     A program that brings its own formats, as the command ``openstack`` does, gets both by ``options.deliver``.
     """
+    if isinstance(warnings := data.get("warnings"), list):  # as warn prints them
+        data = {**data, "warnings": [without_logins(each) if isinstance(each, str) else each for each in warnings]}
     if deliver := getattr(options, "deliver", None):
         options.printed = True
         deliver(str(for_people), data)

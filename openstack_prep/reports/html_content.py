@@ -12,6 +12,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import PrepError, text_of
 from openstack_prep.base.raw import Raw
+from openstack_prep.base.secret_forms import without_logins
 from openstack_prep.base.style import PRUNABLE
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import text
@@ -64,7 +65,7 @@ def _undeclared(steps: Sequence[Raw]) -> Iterator[PageSection]:
 
 def warning(text: str) -> Item:
     """Return a warning that has no code."""
-    return Item(kind="warning", sign=SIGNS["warning"], name=text)
+    return Item(kind="warning", sign=SIGNS["warning"], name=without_logins(text))
 
 
 def _step(data: Raw) -> Item:

@@ -15,7 +15,7 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.raw import Values, map_texts
 from openstack_prep.base.secret import HIDDEN, secrets_in
-from openstack_prep.base.secret_forms import QUERY, hide
+from openstack_prep.base.secret_forms import QUERY, hide, without_logins
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.core.text import fields_of_new, plain
@@ -109,7 +109,7 @@ def written(document: Values, secrets: Iterator[str]) -> str:
     hidden = [secret for secret in secrets if len(secret.strip()) >= SHORTEST]
 
     def clean(text: str) -> str:
-        return QUERY.sub(f"?{HIDDEN}", LOGIN.sub(HIDDEN, hide(text, hidden)))
+        return without_logins(QUERY.sub(f"?{HIDDEN}", LOGIN.sub(HIDDEN, hide(text, hidden))))
 
     plain_data = json.loads(json.dumps(document, default=str))
     return HEAD + yaml_text.dump(without_folders(map_texts(plain_data, clean)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import textwrap
 import traceback
 from pathlib import Path
 
@@ -76,3 +78,16 @@ def test_a_log_of_requests_shows_no_cookie() -> None:
     text = "RESP: [200] Server: x Set-Cookie: session=horse; Path=/ set-cookie: b=horse; Secure"
     assert "horse" not in without_logins(text)
     assert "[200] Server: x" in without_logins(text)
+
+
+KEY = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nhor+se/H0r=\nhorse\n-----END RSA PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize(
+    "text", [KEY, repr(KEY), json.dumps(KEY), textwrap.indent(KEY, "  "), f"/a/{KEY}", repr(KEY)[:75]]
+)
+def test_a_private_key_in_the_place_of_a_path_is_hidden(text: str) -> None:
+    for found in (without_logins(text), str(ConfigError(f"key {text} cannot be read"))):
+        assert "BEGIN RSA PRIVATE KEY-----********" in found
+        assert not [part for part in ("horse", "hor+") if part in found]
+    assert str(ConfigError(f"key {text} cannot be read")).endswith(" cannot be read")

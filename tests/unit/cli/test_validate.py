@@ -251,3 +251,16 @@ def test_a_variable_that_is_no_secret_needs_a_value(spec: Path) -> None:
     spec.write_text(WITHOUT_VALUES.replace("word: {secret: true}", "word: {}"))
     (spec.parent / "nodes.yaml").write_text(TEMPLATE)
     assert main(["validate", "spec.yaml"]) == 2
+
+
+def test_a_warning_repeats_no_private_key(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """cluster.yml of RKE takes the text of a key as ssh_key, so that some write it as ssh_key_path of a spec."""
+    cluster = {"name": "c", "stack": "c", "directory": "c", "kubernetes_version": "v1.31.14-rancher1-1"}
+    key = "-----BEGIN RSA PRIVATE KEY-----\nho+rse\n-----END RSA PRIVATE KEY-----\n"
+    spec.write_text(json.dumps({"name": "x", "rke_clusters": [{**cluster, "ssh_key_path": key}]}))
+    for options in ([], ["--format", "json"]):
+        main(["validate", *options, "spec.yaml"])
+    main(["support-bundle", "--offline", "--output", "bundle.yaml", "spec.yaml"])
+    shown = "".join(capsys.readouterr()) + Path("bundle.yaml").read_text()
+    assert "ssh_key_path" in shown
+    assert "ho+rse" not in shown
