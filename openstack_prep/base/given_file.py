@@ -67,7 +67,12 @@ def unreadable(error: OSError | UnicodeDecodeError) -> str:
 
 
 def name_of(path: str | Path) -> str:
-    """Return how messages name a file: by its path, or as standard input."""
+    """Return how messages name a file: by its path, or as standard input.
+
+    Somebody may give the text of a spec or kubeconfig in the place of its path: it is not repeated.
+    """
+    if "\n" in str(path):
+        return "a text in the place of a path"
     return "standard input" if str(path) in (STDIN, "-") else str(path)
 
 

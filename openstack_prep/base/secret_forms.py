@@ -115,6 +115,8 @@ _NO_SCHEME = r"""(?:\w+:)?/*[^\s/@"'<>:][^\s/"'<>:]*:[^\s/"'<>]+@(?!sha\d+:)"""
 BARE_LOGIN = re.compile(r"^(?:\w+:)?/*[^\s/@:][^\s/:]*:[^\s/]+@(?!sha\d+:)")
 """The beginning of a URL with a login whose scheme is missing; a digest follows the tag of a container's image."""
 _QUOTED_BARE_LOGIN = re.compile(f"""(?<=["']){_NO_SCHEME}""")
+_QUOTED_LOGIN = re.compile(r"""(?<=["'])(\w+://)[^\s/"'<>:]*:(?!\d+[/\s])[^"'<>\n]{0,200}\s[^"'<>\n]{0,200}@""")
+"""The login in a quoted URL, whose password has a blank."""
 QUERY = re.compile(r"\?[^\s\"'<>?=]+=[^\s\"'<>]*")
 """The query of a URL, which may contain a signature or token."""
 _URL_QUERY = re.compile(r"//[^\s\"'<>?]+\?[^\s\"'<>]")
@@ -149,7 +151,9 @@ def without_logins(text: str) -> str:
     if "PRIVATE KEY" in text:
         text = _KEY.sub(rf"\1{HIDDEN}", text)
     text = _TOKEN.sub(HIDDEN, _PATH_WITH_QUERY.sub(r"//\1?...", _UNPARSED.sub("...", text)))
-    return _QUOTED_BARE_LOGIN.sub("...", _LOGIN.sub("//...", text)) if "@" in text else text
+    if "@" in text:
+        text = _QUOTED_BARE_LOGIN.sub("...", _LOGIN.sub("//...", _QUOTED_LOGIN.sub(r"\1...", text)))
+    return text
 
 
 def without_login(value: str) -> str:

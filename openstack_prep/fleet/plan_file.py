@@ -9,7 +9,7 @@ from typing import Any
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.foreign_text import parse_json
-from openstack_prep.base.given_file import MIB, read_bytes, unreadable
+from openstack_prep.base.given_file import MIB, name_of, read_bytes, unreadable
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.raw import Values
 from openstack_prep.fleet.file.fields import Fleet
@@ -38,7 +38,7 @@ def read(path: Path, fleet: Fleet) -> Mapping[str, Values]:
     try:
         raw: Any = parse_json(read_bytes(path, MOST_BYTES))
     except OSError as error:
-        raise SpecError([Mistake(str(path), unreadable(error), AGAIN)]) from None
+        raise SpecError([Mistake(name_of(path), unreadable(error), AGAIN)]) from None
     except ValueError:
         raw = None
     plans = raw.get("targets") if isinstance(raw, dict) and raw.get("format") == FORMAT else None

@@ -19,7 +19,7 @@ import tenacity
 from openstack_prep.base.errors import Mistake, PlanRefused, SpecError, WaitTimeout, is_transient
 from openstack_prep.base.fields import block
 from openstack_prep.base.formats.foreign_text import parse_json
-from openstack_prep.base.given_file import read_text, unreadable
+from openstack_prep.base.given_file import name_of, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import only_one
@@ -83,7 +83,7 @@ def read_metadata(path: str | Path) -> Metadata:
     try:
         data = parse_json(read_text(path))
     except OSError as error:
-        raise SpecError([Mistake(str(path), unreadable(error), lost)]) from error
+        raise SpecError([Mistake(name_of(path), unreadable(error), lost)]) from error
     except ValueError as error:
         raise SpecError([Mistake(str(path), f"is not JSON ({error})", lost)]) from error
     if not isinstance(data, dict):

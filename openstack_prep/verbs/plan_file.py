@@ -25,7 +25,7 @@ from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.base.formats.foreign_text import parse_json
-from openstack_prep.base.given_file import MIB, folder_of, read_bytes, unreadable
+from openstack_prep.base.given_file import MIB, folder_of, name_of, read_bytes, unreadable
 from openstack_prep.base.invalid import shown
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.raw import Values
@@ -126,7 +126,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         content = parse_json(read_bytes(path, MOST_BYTES))
     except OSError as error:
-        raise SpecError([Mistake(str(path), unreadable(error), AGAIN)]) from None
+        raise SpecError([Mistake(name_of(path), unreadable(error), AGAIN)]) from None
     except ValueError:
         content = None
     if not isinstance(content, dict) or content.get("format") != FORMAT:

@@ -23,6 +23,7 @@ URLS = (
     f"me@example.com:{WORD}@h",
     f"https://me:it's-{WORD}@h/a",
     f'https://me:"{WORD}"@h/a',
+    f"https://me:a b {WORD} c@h/a",
 )
 
 
@@ -42,6 +43,7 @@ def test_an_error_shows_no_login(url: str) -> None:
         "image 'quay.io/a/b:1.2@sha256:0123' and 'b:1.2@sha256:0123'",
         "user atk@Default: 10:20 me@example.com",
         "'[openstack-prep:lab/app@0123]'",
+        "'http://h:80/x of me@example.com' and 'https://h:8443 of a@b'",
         """{"href":"http://h:80/","tags":["lab/app@0123"]} ['http://h:80','a@b']""",
     ],
 )

@@ -891,3 +891,19 @@ def test_no_name_ends_a_command_that_prints_it(encoding: str, tmp_path: Path) ->
     assert ran.returncode == 0, ran.stderr
     assert "project/Ωé" in ran.stdout.decode()
     assert "network/né" in ran.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("plan", "plan spec.yaml --vars-file", "apply spec.yaml --plan", "import --release 4.20", "fleet plan"),
+        *("check --offline --release 4.20", "verify --metadata", "rke check", "address-pairs sync --tag t --services"),
+    ],
+)
+def test_a_text_in_the_place_of_a_path_is_not_repeated(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("spec.yaml").write_text("name: x\n")
+    assert main([*line.split(), "name: x\nusers: [{name: u, password: c0rrect-horse}]\n"]) == 2
+    assert "c0rrect" not in "".join(capsys.readouterr())
