@@ -58,7 +58,9 @@ def spec_from(wanted: object, name: str | None = None) -> Spec:
 def _listed(wanted: object) -> Sequence[Any]:
     """Return the items of an argument that is not a spec."""
     if isinstance(wanted, str | bytes | PurePath):
-        raise SpecError([Mistake("spec", f"{wanted!r} is a {type(wanted).__name__}, not a spec", LOAD)])
+        text = repr(wanted)
+        what = "a text" if r"\n" in text else text  # of a spec, perhaps with secrets
+        raise SpecError([Mistake("spec", f"{what} is a {type(wanted).__name__}, not a spec", LOAD)])
     if isinstance(wanted, Resource):
         raise SpecError([Mistake("spec", f"{_label(wanted)} is one resource, not a list", "put it into a list")])
     if isinstance(wanted, Mapping) or not isinstance(wanted, Iterable):

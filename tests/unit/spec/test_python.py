@@ -178,6 +178,7 @@ def test_a_wrong_value_is_named(resource: Resource, said: str) -> None:
     ("wanted", "said"),
     [
         ("spec.yaml", "'spec.yaml' is a str, not a spec; read a file with load_spec(path)"),
+        ("name: x\nusers: []\n", "spec: a text is a str, not a spec; read a file with load_spec(path)"),
         (Path("spec.yaml"), "not a spec; read a file with load_spec(path)"),
         ({"networks": []}, "a dict is neither a Spec nor a list of resources"),
         (None, "a NoneType is neither"),
