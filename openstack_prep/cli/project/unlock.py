@@ -19,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError("unlock: give either a SPEC or --name NAME")
     seen = api.look_for_lease(*_spec_of(options))
     if seen.holder is None:
-        print_result(options, f"nobody is at work on spec {seen.spec}", {"spec": seen.spec, "holder": None})
+        print_result(options, f"no run of spec {seen.spec} holds a lease", {"spec": seen.spec, "holder": None})
         return 0
     say(f"spec {seen.spec} {'was' if seen.ended else 'is being'} applied by {seen.holder}")
     if not options.yes and not seen.ended:
