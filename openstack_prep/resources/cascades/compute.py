@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.deletion_loss import Deletion, LossEffect
+from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, LossEffect, Unchecked
 from openstack_prep.core.resource import deleted_ids
 from openstack_prep.resources.cascades.row import (
     CascadeRow,
@@ -69,6 +69,22 @@ def _may_have_servers(run: CloudRun, deletion: Deletion, field: str, thing_id: s
     if field == "flavor":
         return any(raw["flavor"]["original_name"] == deletion.resource.name for raw in listed)
     return any(raw["image"] and raw["image"]["id"] == thing_id for raw in listed)  # empty: booted from a volume
+
+
+BOOTED = "servers of other projects that were booted from an image"
+
+
+def servers_outside(run: CloudRun, image_id: str, allowed: Collection[str]) -> Iterator[DeletionLoss | Unchecked]:
+    """Yield the servers that an image is taken from: those outside of the projects that still may use it."""
+    try:
+        listed = [*run.admin.compute.list("/servers/detail", "servers", all_tenants=True, image=image_id)]
+    except NotAllowed as error:  # Nova 34.0.0, policies/servers.py: for administrators
+        yield Unchecked(BOOTED, error.reason)
+        return
+    for raw in listed:
+        if raw["tenant_id"] not in allowed:
+            what = {"id": raw["id"], "name": raw["name"], "detail": place(run, raw)}
+            yield DeletionLoss(effect=LossEffect.CUT_OFF, kind="server", **what)
 
 
 def _access(run: CloudRun, deletion: Deletion) -> Iterable[Raw]:
@@ -141,7 +157,7 @@ IMAGE: CascadeTable = (
     CascadeRow(
         effect=LossEffect.CUT_OFF,
         takes="server",
-        what="servers of other projects that were booted from an image",
+        what=BOOTED,
         source="Nova 34.0.0, compute/api.py, rebuild and virt/libvirt/driver.py: need the image again",
         read=_servers("image"),
     ),

@@ -20,14 +20,15 @@ from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Loss, Mistake, PlanRefused, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect
+from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, Unchecked
 from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.core.resource import Unguarded
 from openstack_prep.core.twin import choose, settle, with_twins
 from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.compute import servers_outside
 from openstack_prep.resources.image import glance, image_upload
 from openstack_prep.resources.image.glance import ID, NAME, PACKED, SEALS, SPEC, ImageRecord, is_sealed, sums
-from openstack_prep.resources.image.image_fields import ImageFields
+from openstack_prep.resources.image.image_fields import EVERYBODYS, ImageFields
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.network.uses import of_image
 
@@ -51,8 +52,8 @@ class Family:
 
     image: ImageRecord
     members: tuple[ImageRecord, ...]
-    left_out: tuple[DeletionLoss, ...] = ()
-    """The projects that others have shared the image with, if the declared visibility ends that."""
+    left_out: tuple[DeletionLoss | Unchecked, ...] = ()
+    """The projects and servers of others that lose the image by the declared visibility."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,14 +171,18 @@ class Image(ImageFields, Unguarded):
             record=Family(image, tuple(family), tuple(self._left_out(run, image))),
         )
 
-    def _left_out(self, run: CloudRun, image: ImageRecord) -> Iterator[DeletionLoss]:
-        if self.visibility != "private":
+    def _left_out(self, run: CloudRun, image: ImageRecord) -> Iterator[DeletionLoss | Unchecked]:
+        if self.visibility not in ("private", "shared"):
             return
-        for project_id in glance.answers(run, image):  # only of a shared image
-            detail = f"{queries.project_name(run, project_id)} may use it"
-            yield DeletionLoss(effect=LossEffect.CUT_OFF, kind="project", id=project_id, detail=detail)
+        if image.visibility in EVERYBODYS:
+            allowed = {image.owner, *map(run.find_id, self.members())}
+            yield from servers_outside(run, image.id, frozenset(filter(None, allowed)))
+        elif self.visibility == "private":
+            for project_id in glance.answers(run, image):  # only of a shared image
+                detail = f"{queries.project_name(run, project_id)} may use it"
+                yield DeletionLoss(effect=LossEffect.CUT_OFF, kind="project", id=project_id, detail=detail)
 
-    def list_taken(self, observed: Observed) -> Iterable[DeletionLoss]:
+    def list_taken(self, observed: Observed) -> Iterable[DeletionLoss | Unchecked]:
         return observed.record_as(Family).left_out
 
     def _sharing(self, run: CloudRun, image: ImageRecord) -> frozenset[str]:

@@ -15,10 +15,10 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import DownloadError, Loss, NotUnique, PlanRefused, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
-from openstack_prep.core.model import Action
+from openstack_prep.core.model import Action, Unchecked
 from openstack_prep.resources.image.glance import CONVERTED, ID, NAME, PACKED, SPEC
 from openstack_prep.resources.image.image import Image
-from tests.unit.conftest import ENDPOINTS
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY
 from tests.unit.resources.glance import GLANCE, NEW, OLD, SEAL, Glance, apply, plan, settle, sha256
 from tests.unit.texts import contains
 
@@ -540,3 +540,23 @@ def test_what_could_not_be_known_again_is_not_taken_over(
     with pytest.raises(PlanRefused, match=what):
         apply(run, Image(name="rhcos", min_disk=10, adopt="permanently"))
     assert not glance.asked
+
+
+@pytest.mark.parametrize("visibility", ["private", "shared"])
+def test_servers_of_others_are_named_before_an_image_is_no_longer_everybodys(
+    run: CloudRun, glance: Glance, services: requests_mock.Mocker, visibility: Any
+) -> None:
+    glance.ours("rhcos", NEW, visibility="public")
+    servers = [{"id": "s1", "name": "web", "tenant_id": "p9"}, {"id": "s2", "name": "own", "tenant_id": ADMIN_PROJECT}]
+    services.get(f"{NOVA}/servers/detail?all_tenants=True&image=i1", json={"servers": servers})
+    services.get(f"{IDENTITY}/projects/p9", json={"project": {"id": "p9", "name": "team"}})
+    narrowed = Image(name="rhcos", visibility=visibility)
+    assert [str(each).partition(" ")[0] for each in taken(run, narrowed)] == ["server/s1"]
+    assert taken(run, replace(narrowed, visibility="community")) == []
+    services.get(f"{NOVA}/servers/detail?all_tenants=True&image=i1", status_code=403, json={})
+    (unread,) = taken(run, narrowed)
+    assert isinstance(unread, Unchecked)
+
+
+def taken(run: CloudRun, image: Image) -> list[Any]:
+    return [*image.list_taken(observation.observe(run.fresh(), [image])[image.key])]
