@@ -157,6 +157,20 @@ def test_an_address_derived_from_a_mac_address(lab: Lab) -> None:
     assert addresses(port(lab)) == {"10.0.0.9", "fd00:6::f816:3eff:fef1:1bad"}
 
 
+def test_an_address_that_a_port_forwarding_leads_to_stays(lab: Lab) -> None:
+    lab.apply(*ALL)
+    neutron, made = lab.admin.network, port(lab)
+    theirs = neutron.create_ip(floating_network_id=neutron.find_network("external", ignore_missing=False).id)
+    inside = {"internal_port_id": made.id, "internal_ip_address": "10.0.0.5", "internal_port": 80}
+    forwarding = neutron.create_port_forwarding(floatingip_id=theirs.id, external_port=80, protocol="tcp", **inside)
+    moved = replace(API, fixed_ips=(PortAddress(address="10.0.0.9"),))
+    with pytest.raises(PlanRefused, match=forwarding.id):
+        lab.run(*BASE, moved)
+    neutron.delete_port_forwarding(forwarding, theirs)
+    assert lab.apply(*BASE, moved) == {"port/api": "update"}
+    neutron.delete_ip(theirs)
+
+
 def test_the_address_of_a_colleagues_server_is_no_pair(lab: Lab) -> None:
     """Of a port without a server it may be one: that is how virtual addresses are reserved."""
     lab.apply(*ALL)

@@ -429,6 +429,14 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         what = "cannot be replaced" if replaced else f"{', '.join(leaving)} cannot be removed"
         for user in self.use(run, record).others if replaced or leaving else ():
             yield self.mistake(f"{what}, because {user} uses the port", "detach it there first")
+        # Neutron 29.0.0, services/portforwarding/pf_plugin.py, _process_port_request; of a replacement they are losses
+        for floating_ip, raw in queries.forwardings_to(run, record) if leaving and not replaced else ():
+            if raw["internal_ip_address"] in leaving:
+                leads = (
+                    f"port forwarding {raw['id']} of floating IP {floating_ip.address} leads to {', '.join(leaving)}"
+                )
+                fix = "delete it first, or keep the address"
+                yield self.mistake(f"{leads}, and Neutron would delete it", fix, Code.STILL_USED)
 
     def _leaving(self, run: CloudRun, record: PortRecord) -> list[str]:
         """Return the addresses that an update removes."""
