@@ -363,8 +363,9 @@ def test_an_interface_needs_a_gateway(run: CloudRun, neutron: Neutron) -> None:
 def test_only_administrators_set_some_fields(services: requests_mock.Mocker, fields: dict[str, Any], by: str) -> None:
     tenant = Cloud(connection(username="tenant"))
     run = CloudRun(Cloud(connection()), OwnershipTag("lab"), tenant=tenant)
-    services.get(f"{IDENTITY}/projects?name=lab", json={"projects": [{"id": "p1", "enabled": True, "tags": []}]})
-    expected = (tenant, {}) if by == "tenant" else (run.admin, {"project_id": "p1"})
+    found = {"id": ADMIN_PROJECT, "enabled": True, "tags": []}
+    services.get(f"{IDENTITY}/projects?name=lab", json={"projects": [found]})
+    expected = (tenant, {}) if by == "tenant" else (run.admin, {"project_id": ADMIN_PROJECT})
     assert Router(name="r", project="lab", **fields).maker(run) == expected
 
 
