@@ -30,6 +30,7 @@ from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import MOST, read_bytes
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values, walk
+from openstack_prep.base.secret import digest as costly_digest
 from openstack_prep.base.secret_forms import has_url_secrets, without_url_secrets
 from openstack_prep.download.address import local_path, shown
 from openstack_prep.download.source import read_small
@@ -396,5 +397,5 @@ def _as_seen_from(base: str, package: Package) -> Package:
 
 
 def digest(*contents: object) -> str:
-    """Return a digest that is short enough for a plan."""
-    return hashlib.sha256(json.dumps(contents, sort_keys=True, default=str).encode()).hexdigest()[:12]
+    """Return a digest that is short enough for a plan, and costly to guess: environments and files may hold secrets."""
+    return costly_digest(json.dumps(contents, sort_keys=True, default=str).encode(), b"of a stack")[:12]
