@@ -86,7 +86,8 @@ def _try_entry(run: CloudRun, step: Step) -> Finding | None:
 def list_warnings(cloud: Cloud, plan: Plan, spec: Spec) -> Iterator[str]:
     """Yield each file that apply would create where clients look before they find the entry in use.
 
-    And each that others may read until apply adds an entry: the plan shows the mode of entries that exist already.
+    And each that others may read until apply adds an entry: the plan shows the mode of entries that exist already. And
+    each that another user owns.
     """
     for step in plan.pending:
         resource = step.resource
@@ -99,6 +100,8 @@ def list_warnings(cloud: Cloud, plan: Plan, spec: Spec) -> Iterator[str]:
                 f"{place}{resource.key}: {path} has the mode {now}, and gets {PRIVATE}, because the entry has a "
                 "secret: only its owner can read it then"
             )
+        if path.exists() and path.stat().st_uid != os.geteuid():  # which only root writes, and leaves to its owner
+            yield f"{place}{resource.key}: {path} belongs to another user, who can read the secret of the entry then"
         if not (hidden := cloud.hidden_by(resource.file)):
             continue
         better = os.path.relpath(path.parent / spec.name / path.name, spec.folder or Path())

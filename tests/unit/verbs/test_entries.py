@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,9 @@ def test_a_new_file_that_hides_the_entry_in_use(
     assert warning in made.warnings
 
 
-def test_a_file_that_a_new_entry_makes_private(empty_cloud: requests_mock.Mocker, clouds_yaml: Path) -> None:
+def test_a_file_that_a_new_entry_makes_private(
+    empty_cloud: requests_mock.Mocker, clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Others may use an entry of theirs in it; one that only its owner reads is nothing to tell."""
     shared = clouds_yaml.with_name("shared.yaml")
     shared.write_text("clouds: {theirs: {auth: {}}}\n")
@@ -113,3 +116,6 @@ def test_a_file_that_a_new_entry_makes_private(empty_cloud: requests_mock.Mocker
         made = prep.plan(cloud, spec)
         found = [each for each in made.warnings if str(shared) in each]
         assert [each.partition("has the mode ")[2][:4] for each in found] == told
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    (warning,) = (each for each in prep.plan(cloud, spec).warnings if str(shared) in each)
+    assert "belongs to another user" in warning
