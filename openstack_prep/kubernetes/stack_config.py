@@ -16,12 +16,14 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values, dotted, walk
+from openstack_prep.base.secret import Secret
+from openstack_prep.base.secret_forms import has_url_secrets
 from openstack_prep.core.model import Context, Key
 from openstack_prep.core.resource import resolve
 from openstack_prep.kubernetes import rke2_rules
 from openstack_prep.kubernetes.agent_pools import AgentPool, pools_in
 from openstack_prep.kubernetes.codes import ClusterCode
-from openstack_prep.kubernetes.keys.schema import load_schema
+from openstack_prep.kubernetes.keys.schema import hide_secrets, load_schema
 from openstack_prep.kubernetes.nodes import taint_warning
 from openstack_prep.kubernetes.registries import registry_faults
 from openstack_prep.kubernetes.rke2 import NO_PODS
@@ -294,6 +296,7 @@ def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Ite
         taken = dict(_taken(config, values))
         for name, (what, fix) in taken.items():
             yield StackFault(parameter, f"{parameter}.{name}: {what}", fix, ClusterCode.STACK)
+        yield from _shown_to_readers(declared, parameter, form)
         for fault in document_faults({**values, **config}, schema, minor):
             name = str(fault.steps[0])
             if name in values and name not in config:  # the template's own, which its constraints and the cluster judge
@@ -305,6 +308,27 @@ def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Ite
     yield from _pool_names(configuration.pools)
     yield from _registries(declared.get("registries"))
     yield from _extra_files(declared.get("extra_files"))
+
+
+def _shown_to_readers(declared: Raw, parameter: str, form: Role) -> Iterator[StackFault]:
+    """Yield the secrets among keys of config.yaml that Heat shows to every reader of the project."""
+    hidden = f"{form}_secret_config"
+    parts = {parameter: declared.get(parameter)}
+    if parameter == f"{form}_config":
+        nodes = mapping_of(declared.get(f"{form}_node_configs")) or {}
+        parts |= {f"{form}_node_configs.{index}": config for index, config in nodes.items()}
+    for place, config in parts.items() if hidden in declared else ():
+        keys = hide_secrets(config, load_schema(form))
+        for name, value in keys.items() if isinstance(keys, Mapping) else ():
+            if any(isinstance(part, Secret) and not _is_plain_url(part.reveal()) for part in walk(value)):
+                what = f"{place}.{name}: Heat would show this secret to every reader of the project"
+                fix = f"write it into {hidden}, under secret_parameters"
+                yield StackFault(place.partition(".")[0], what, fix, ClusterCode.STACK)
+
+
+def _is_plain_url(text: str) -> bool:
+    """Whether the value of a key for secrets is a URL without a login, such as that of a proxy."""
+    return "://" in text and not has_url_secrets(text)
 
 
 def _config_parameters(pools: Iterable[AgentPool]) -> Iterator[tuple[str, Role]]:

@@ -69,6 +69,34 @@ def test_warnings_of_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sec
     assert [each for each in texts if each.startswith("secret_")] == [f"secret_parameters.{name}" for name in names]
 
 
+@pytest.mark.parametrize(
+    ("parameters", "places"),
+    [
+        ("server_config: {etcd-s3-session-token: WORD}", ["server_config.etcd-s3-session-token"]),
+        ("server_config: {datastore-endpoint: 'mysql://u:WORD@tcp(db:3306)/k'}", ["server_config.datastore-endpoint"]),
+        ("server_node_configs: {'0': {agent-token-file: /x, etcd-s3-secret-key: WORD}}", ["server_node_configs.0."]),
+        ("agent_config: {kube-proxy-extra-env: [DB_PASSWORD=WORD]}", ["agent_config.kube-proxy-extra-env"]),
+        ("server_config: {etcd-s3-proxy: 'http://proxy:3128', kube-apiserver-extra-env: [TZ=UTC]}", []),
+    ],
+)
+def test_no_secret_goes_where_heat_shows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameters: str, places: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("spec.yaml").write_text(
+        SPEC.replace("rke2-", "shipped:rke2-").replace("subnet: n}", f"subnet: n, {parameters}}}")
+    )
+    spec = load_spec("spec.yaml")
+    said: list[str] = []
+    try:
+        refuse_mistakes(spec)
+    except SpecError as error:
+        said = [str(each) for each in error.mistakes if "every reader" in str(each)]
+    assert "WORD" not in "".join(said)
+    assert [place for place in places if any(place in each for each in said)] == places
+    assert len(said) == len(places)
+
+
 TAINTED = {"node-taint": ["CriticalAddonsOnly=true:NoExecute"]}
 NO_EFFECT, EVERY_NODE = "server_taint", "every node"
 
