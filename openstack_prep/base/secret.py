@@ -211,6 +211,8 @@ def from_spec(
     """
     if (found := given(value)) is not None:
         return found
+    if value == "":
+        raise InvalidValue("is empty", f"leave it out, or use one of {SOURCES}", Code.SECRET_MISSING)
     if isinstance(value, str):
         warn(f"the spec contains a secret in plain text; use {SOURCES} instead")
         return Secret(value)
@@ -330,7 +332,10 @@ def _from_prompt(wanted: object, base: Path) -> Secret:
     if not sys.stdin.isatty():
         fix = f"use {SOURCES.replace('{prompt: true} or ', '')}"
         raise InvalidValue("not a terminal, so it cannot prompt", fix, Code.SECRET_MISSING)
-    return Secret(getpass.getpass("Password: " if wanted is True else f"{wanted}: "))
+    answer = getpass.getpass("Password: " if wanted is True else f"{wanted}: ")
+    if not answer:  # anybody could log in with an empty password
+        raise InvalidValue("no secret was entered", "run the command again, and enter one", Code.SECRET_MISSING)
+    return Secret(answer)
 
 
 def _check_prompt(wanted: object) -> None:

@@ -19,6 +19,7 @@ from unittest import mock
 
 import pytest
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.secret import HIDDEN, Secret, from_spec
@@ -413,3 +414,13 @@ def test_an_empty_file_is_an_error_of_ours(tmp_path: Path) -> None:
     (tmp_path / "clouds.yaml").write_text("\n")
     with pytest.raises(PrepError, match="is empty"):
         from_spec({"content": "clouds.yaml"}, base=tmp_path).reveal()
+
+
+@pytest.mark.parametrize("source", [{"prompt": True}, ""])
+def test_an_empty_secret_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: object) -> None:
+    """Keystone takes an empty password, by which anybody could log in."""
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("getpass.getpass", lambda *_: "")
+    with pytest.raises(InvalidValue) as caught:
+        from_spec(source, base=tmp_path)
+    assert caught.value.code == Code.SECRET_MISSING
