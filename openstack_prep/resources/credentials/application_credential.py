@@ -210,11 +210,10 @@ SECRET = "application_credential_secret"
 AUTH_TYPE = "v3applicationcredential"
 ID, NAME = "application_credential_id", "application_credential_name"
 """Fields of an entry; the name is for people, and identifies the credentials that the spec manages."""
-ATTEMPT = "openstack_prep_attempt"
-"""A field of an entry that is only reserved; the ownership tag of the credential to be created ends with its value."""
 LEFT = "openstack_prep_left"
-"""A key of an entry in use, beside ``auth``: which other credential its runs have left behind, if they were killed: the
-id of the predecessor, or how the tag of the next one ends. Nobody else can use the secret of either."""
+"""A key of an entry, beside ``auth``: which credential a killed run of this file has left behind, if there is one: how
+the ownership tag of the credential to be created ends, or the id of the predecessor. Its secret is in no other file."""
+UNCHANGED = ""
 RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
 AGREED = {"lifetime", "rotated"}
 """Fields whose change allows apply to delete the credential in use."""
@@ -361,7 +360,6 @@ class ApplicationCredential(InCloudsYaml):
         if shown is None:
             return None
         begun = self._announced(auth)
-        absent = live is None and (found is None or auth.get(NAME) in self.names)
         kept = self._id_of(self.old_entry)
         secret = (
             "(another credential remains)" if any(each.id != kept for each in mine if each is not shown) else HIDDEN
@@ -390,13 +388,7 @@ class ApplicationCredential(InCloudsYaml):
             record=Credentials(
                 live=live,
                 mine=tuple(mine),
-                lost=tuple(
-                    each
-                    for each in mine
-                    if (absent and not self._is_begun(auth, each))
-                    or (live not in (None, each) and each.id != kept and not _is_left(entry, each))
-                    if not each.has_ended
-                ),
+                lost=tuple(record for record in mine if self._may_be_in_use(record, live, found)),
                 kept=kept,
                 begun=begun,
                 holder=holder_text(run, self.owner),
@@ -411,12 +403,20 @@ class ApplicationCredential(InCloudsYaml):
     def _announced(self, auth: Raw) -> bool:  # the entry only announces a credential
         return auth.get(NAME) in self.names and not {ID, SECRET} & auth.keys()
 
-    def _is_begun(self, auth: Raw, record: CredentialRecord) -> bool:
-        """Whether a credential may be that of an interrupted run that has reserved the entry, and not of another file.
+    def _may_be_in_use(self, record: CredentialRecord, live: CredentialRecord | None, found: Raw | None) -> bool:
+        """Whether somebody may use a credential of this spec whose secret is not in the file.
 
-        Earlier versions did not record which one.
+        The file may have another entry, which says nothing about it. ``live`` is the credential of the entry.
         """
-        return self._announced(auth) and auth.get(ATTEMPT) in (None, OwnershipTag.place_in(record.description))
+        entry = found or {}
+        auth = entry.get("auth") or {}
+        if record.has_ended or record == live or _is_left(entry, record):
+            return False
+        if live is not None:
+            return record.id != self._id_of(self.old_entry)
+        # earlier versions did not record which credential an announced one is
+        is_begun = self._announced(auth) and LEFT not in entry
+        return (found is None or auth.get(NAME) in self.names) and not is_begun
 
     def _id_of(self, cloud: str) -> str | None:
         """Return the id of the credential in an entry of the file."""
@@ -584,22 +584,20 @@ class ApplicationCredential(InCloudsYaml):
                 raise CloudError(f"{self.clouds_yaml}: entry {self.cloud} was modified concurrently", retryable=True)
             first, second = self.names
             name = second if live and live.name == first else first
-            auth = (self.read_entry() or {}).get("auth") or {}
-            attempt = str(auth.get(ATTEMPT) or secrets.token_hex(4))
+            entry = self.read_entry() or {}
+            auth = entry.get("auth") or {}
+            attempt = str((entry.get(LEFT) if self._announced(auth) else "") or secrets.token_hex(4))
             if live and self.keeps_old:
                 self._refuse_other(live, clouds_yaml.read(self.file).get(self.old_entry))
             self._drop(tenant, left)
-            if live is None:
-                self._write(run, None, {NAME: name, ATTEMPT: attempt})
-            else:
-                self._write(run, live, auth, left=attempt)
+            self._write(run, live, auth if live else {NAME: name}, left=attempt)
             now = tenant.now()
             made = self._post(run, tenant, name, attempt)
             try:
                 if live and self.keeps_old:  # before its secret is removed from the entry
                     self._keep(live)
                 new = {ID: made["id"], NAME: made["name"], SECRET: made.pop("secret")}
-                self._write(run, live, new, left=live.id if live else "")
+                self._write(run, live, new, left=live.id if live else None)
             except PrepError:  # its secret is lost, so nobody can use it
                 self._drop(tenant, [CredentialRecord.read(made, now)])
                 raise
@@ -654,9 +652,12 @@ class ApplicationCredential(InCloudsYaml):
             raise
         return dict(answer["application_credential"])
 
-    def _write(self, run: CloudRun, live: CredentialRecord | None, auth: Raw, *, left: str = "") -> None:
-        """Write the entry, which holds the ``live`` credential if any, unless it has another owner by now."""
-        more = {OWNER: home.file_ownership(run).describe(self.name)} | ({LEFT: left} if left else {})
+    def _write(self, run: CloudRun, live: CredentialRecord | None, auth: Raw, *, left: str | None = UNCHANGED) -> None:
+        """Write the entry, which holds the ``live`` credential if any, unless it has another owner by now.
+
+        ``left`` is the new value of LEFT; None removes it.
+        """
+        more = {OWNER: home.file_ownership(run).describe(self.name)} | ({} if left == UNCHANGED else {LEFT: left})
         judge = partial(self._judge, run, live)
         self.write_entry({**auth, "auth_url": self.auth_url}, judge, auth_type=AUTH_TYPE, **more)
 
@@ -701,7 +702,7 @@ class LeftCredential(ApplicationCredential, Undeclarable):
 
 
 def _is_left(entry: Raw, record: CredentialRecord) -> bool:
-    """Whether runs that share an entry have left a credential behind, and not those of another folder."""
+    """Whether a killed run of this file has left a credential behind, and not one of another file."""
     return bool(entry.get(LEFT)) and entry[LEFT] in (record.id, OwnershipTag.place_in(record.description))
 
 

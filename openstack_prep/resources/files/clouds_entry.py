@@ -162,10 +162,11 @@ class InCloudsYaml(InProject, Unguarded):
         clouds_yaml.put(self.file, self.cloud, merge)
 
     def merged_entry(self, found: Mapping[str, Any] | None, auth: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-        """Return the entry as apply writes it over the one in the file."""
+        """Return the entry as apply writes it over the one in the file, without keys in ``more`` that are None."""
         replaced = {*SETTINGS.values(), INSECURE}
         old = {key: value for key, value in (found or {}).items() if key not in replaced}
-        return {**old, **more, "auth": dict(auth), **self.settings()}
+        kept = {key: value for key, value in {**old, **more}.items() if value is not None}
+        return {**kept, "auth": dict(auth), **self.settings()}
 
     def client_login(self, entry: Mapping[str, Any] | None = None) -> ClientLogin:
         """Return how clients log in by an entry; default: the one in the file."""
