@@ -158,12 +158,16 @@ def test_an_address_derived_from_a_mac_address(lab: Lab) -> None:
 
 
 def test_an_address_that_a_port_forwarding_leads_to_stays(lab: Lab) -> None:
+    """Also if somebody has created it since the plan."""
     lab.apply(*ALL)
     neutron, made = lab.admin.network, port(lab)
+    moved = replace(API, fixed_ips=(PortAddress(address="10.0.0.9"),))
+    before = api.plan(lab.cloud, lab.spec(*BASE, moved))
     theirs = neutron.create_ip(floating_network_id=neutron.find_network("external", ignore_missing=False).id)
     inside = {"internal_port_id": made.id, "internal_ip_address": "10.0.0.5", "internal_port": 80}
     forwarding = neutron.create_port_forwarding(floatingip_id=theirs.id, external_port=80, protocol="tcp", **inside)
-    moved = replace(API, fixed_ips=(PortAddress(address="10.0.0.9"),))
+    (late,) = api.apply(lab.cloud, before).failed
+    assert forwarding.id in str(late.error)
     with pytest.raises(PlanRefused, match=forwarding.id):
         lab.run(*BASE, moved)
     neutron.delete_port_forwarding(forwarding, theirs)
@@ -177,8 +181,11 @@ def test_the_address_of_a_colleagues_server_is_no_pair(lab: Lab) -> None:
     neutron, network = lab.admin.network, port(lab).network_id
     theirs = neutron.create_port(network_id=network, fixed_ips=[{"ip_address": "10.0.0.60"}], name="theirs")
     free = neutron.create_port(network_id=network, fixed_ips=[{"ip_address": "10.0.0.61"}], project_id=lab.project_id)
-    neutron.update_port(theirs, device_owner="compute:nova", device_id=str(uuid.uuid4()))
     taken = AddressPairs(name="taken", ports=("api",), addresses=("10.0.0.60",))
+    before = api.plan(lab.cloud, lab.spec(*ALL, taken))
+    neutron.update_port(theirs, device_owner="compute:nova", device_id=str(uuid.uuid4()))
+    (late,) = api.apply(lab.cloud, before).failed
+    assert theirs.id in str(late.error)
     with pytest.raises(PlanRefused, match=f"10.0.0.60 is used by port theirs {theirs.id}"):
         lab.run(*ALL, taken)
     lab.apply(*ALL, replace(taken, addresses=("10.0.0.61",)))

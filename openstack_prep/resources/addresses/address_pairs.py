@@ -474,8 +474,7 @@ class AddressPairs(PortChoice):
         shares = self.shares(run)
         lacking = {share.port.network_id for share in shares if share.missing}
         yield from distributed(run, self, self.desired()["addresses"], lacking)
-        yield from self._check_machines(run, chosen, lacking)
-        yield from reserved(run, self, lacking)
+        yield from self._impossible(run, lacking)
         yield from self._blocked(run, shares).values()
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
@@ -497,9 +496,7 @@ class AddressPairs(PortChoice):
         for what, fix in multicast_mistakes(run, self.allowed):
             yield self.mistake(what, fix, Code.ADDRESS_MULTICAST)
 
-    def _check_machines(
-        self, run: CloudRun, chosen: Iterable[PortRecord], networks: Collection[str]
-    ) -> Iterator[Mistake]:
+    def _check_machines(self, run: CloudRun, networks: Collection[str]) -> Iterator[Mistake]:
         """Yield the single addresses that other machines have as their own.
 
         With the next change of such a machine's port OVN makes it virtual, and no server can be bound to it any more.
@@ -508,7 +505,7 @@ class AddressPairs(PortChoice):
         single = tuple(sorted(address for address in self.given if "/" not in address))
         if not (single and networks):
             return
-        own = {port.id for port in chosen}
+        own = {port.id for port in self.chosen(run) or ()}
         for port in queries.machines_with(run, tuple(sorted(networks)), single):
             for address in sorted({str(each) for each in port.addresses} & {*single}) if port.id not in own else ():
                 what = f"{address} is used by {shown(port)} ({port.device_owner})"
@@ -541,8 +538,8 @@ class AddressPairs(PortChoice):
         return self._add(run, observed.record_as(PortShares).shares)
 
     def _add(self, run: CloudRun, shares: Sequence[Share]) -> Observed:
-        """Update all ports; before that check again what the plan could not if this run has created the network."""
-        wrong = [*self._impossible(run, {share.port.network_id for share in shares if share.missing})]
+        """Update all ports; before that check again what the run has created, or somebody else since the plan."""
+        wrong = [*self._impossible(run.fresh(), {share.port.network_id for share in shares if share.missing})]
         if wrong:
             raise PlanRefused(wrong)
         done = self._update_ports(run, shares, partial(self._judge, run))
@@ -550,8 +547,9 @@ class AddressPairs(PortChoice):
         return self._observe(run, done, known=True) or Observed(id=counted(meant, "port"), values=self.desired())
 
     def _impossible(self, run: CloudRun, networks: Collection[str]) -> Iterable[Mistake]:
-        """Yield why pairs on some networks would lead nowhere, as far as that depends on what the run creates."""
-        return reserved(run, self, networks)
+        """Yield why pairs on some networks would do harm or lead nowhere, as far as what exists by now decides that."""
+        yield from self._check_machines(run, networks)
+        yield from reserved(run, self, networks)
 
     def _judge(self, run: CloudRun, share: Share) -> Share:
         """Return the work on a port that somebody has changed meanwhile; no pair is removed that was to stay before."""

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from openstack_prep.base import multicast
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, ResourceFailed, SpecError
+from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, PlanRefused, ResourceFailed, SpecError
 from openstack_prep.base.fields import Mac, Name
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw, Values
@@ -432,11 +432,9 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         # Neutron 29.0.0, services/portforwarding/pf_plugin.py, _process_port_request; of a replacement they are losses
         for floating_ip, raw in queries.forwardings_to(run, record) if leaving and not replaced else ():
             if raw["internal_ip_address"] in leaving:
-                leads = (
-                    f"port forwarding {raw['id']} of floating IP {floating_ip.address} leads to {', '.join(leaving)}"
-                )
-                fix = "delete it first, or keep the address"
-                yield self.mistake(f"{leads}, and Neutron would delete it", fix, Code.STILL_USED)
+                leads = f"port forwarding {raw['id']} of floating IP {floating_ip.address} leads to it"
+                what = f"{raw['internal_ip_address']} cannot be removed, because {leads}, and Neutron would delete it"
+                yield self.mistake(what, "delete it first, or keep the address", Code.STILL_USED)
 
     def _leaving(self, run: CloudRun, record: PortRecord) -> list[str]:
         """Return the addresses that an update removes."""
@@ -577,6 +575,9 @@ class Port(HasCascades, NetworkResource[PortRecord]):
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         own = [change for change in changes if change.field != "tags"]
+        addresses_change = any(change.field == "fixed_ips" for change in own)
+        if wrong := [*self._check_use(run.fresh(), observed)] if addresses_change else []:
+            raise PlanRefused(wrong)  # of what somebody has led to an address since the plan
         if own:
             observed = super().update(run, observed, own)
         return self._with_tags(run, observed)
