@@ -84,7 +84,7 @@ class CloudRun(Run):
 
     def find_tenant(self, project: Resource | None) -> Cloud | None:
         """Return the connection scoped to a project, if one is available at this moment."""
-        if self._is_entrys(project):
+        if self._has_entry(project):
             return self._tenant
         actor = self._actors.get(project.key if project else None)
         if actor is None:
@@ -95,7 +95,7 @@ class CloudRun(Run):
 
     def actor(self, project: Resource | None) -> Actor | None:
         """Return the spec's user who acts in a project; None if a connection's own user acts."""
-        return None if self._is_entrys(project) else self._actors.get(project.key if project else None)
+        return None if self._has_entry(project) else self._actors.get(project.key if project else None)
 
     def acting_user(self, project: Resource | None) -> Resource | None:
         """Return the user of the spec who acts in a project; None if it is a connection's own."""
@@ -107,15 +107,13 @@ class CloudRun(Run):
         """The given connection for a project's own work."""
         return self._tenant
 
-    def _is_entrys(self, project: Resource | None) -> bool:
-        """Whether a project is the one that the given connection for its own work is scoped to.
+    def _has_entry(self, project: Resource | None) -> bool:
+        """Whether the given connection is scoped to a project.
 
-        Its requests name no project, so those for another one would go to its own.
+        Its requests name no project, so those for another project would go to its own.
         """
-        if self._tenant is None or project is None:
-            return self._tenant is not None
-        project_id = self.find_project_id(project)
-        return project_id is not None and project_id == self._tenant.project_id
+        project_id = self.find_project_id(project) if self._tenant else None
+        return self._tenant is not None and project_id is not None and project_id == self._tenant.project_id
 
     def tenant(self, project: Resource | None) -> Cloud:
         """Return the connection scoped to a project; raises NotAllowed if there is none."""

@@ -111,7 +111,7 @@ def wrong_entry(run: CloudRun, plan: Plan, clouds: Clouds) -> Iterator[Mistake]:
     owners = {each.resource.owner for each in plan.pending if isinstance(each.resource, InProject)}
     entry, here = run.entry if clouds.tenant and owners else None, run.admin.region
     if entry and entry.project_id not in map(run.find_project_id, owners):
-        what = f"entry {clouds.tenant} is scoped to project {entry.project_name}, which has nothing of the spec"
+        what = f"entry {clouds.tenant} is scoped to project {entry.project_name}, in which the spec declares nothing"
         yield Mistake("clouds.tenant", what, "name an entry that is scoped to the project of the spec")
     elif entry and here and entry.region not in (None, here):
         what = f"entry {clouds.tenant} is for region {entry.region}, and {run.admin.name} for {here}"
