@@ -300,7 +300,7 @@ class ExposedCluster(ClusterFields):
             if each.allowed_cidrs and not (self.open_in and each.how in IN_GROUPS):
                 why = "open_in is not set" if not self.open_in else f"how: {each.how} opens nothing there"
                 what = f"allowed_cidrs of exposure {each.name} have no effect, because {why}"
-                yield f"{what}; all that reach the address reach the ports"
+                yield f"{what}; every client that reaches the address reaches the ports"
 
     def _warnings_before_plan(self, exposures: Sequence[Exposure]) -> Iterable[str]:
         """Yield the warnings that need no reserved address."""

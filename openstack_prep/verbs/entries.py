@@ -80,14 +80,20 @@ def _try_entry(run: CloudRun, step: Step) -> Finding | None:
     return None
 
 
-# --- files that would hide the clouds.yaml in use from the next command -------------------
+# --- files that would hide the clouds.yaml in use from the next command, or change their readers ---
+
+
+def _readers(path: Path, *, is_new: bool) -> Iterator[str]:
+    """Yield who can no longer read an existing file, or can read the secret of an entry, once apply has written it."""
+    if is_new and (now := mode(path)) != PRIVATE:  # otherwise the plan shows the mode as a change
+        yield f"apply changes the mode of {path} from {now} to {PRIVATE}, so that only its owner can read the secret"
+    if path.stat().st_uid != os.geteuid():  # only root writes such a file, and leaves it to its owner
+        yield f"{path} belongs to another user, who can then read the secret of the entry"
 
 
 def list_warnings(cloud: Cloud, plan: Plan, spec: Spec) -> Iterator[str]:
-    """Yield each file that apply would create where clients look before they find the entry in use.
-
-    And each that others may read until apply adds an entry: the plan shows the mode of entries that exist already. And
-    each that another user owns.
+    """Yield each file that apply would create where clients look before they find the entry in use, or whose readers
+    change, or that another user owns.
     """
     for step in plan.pending:
         resource = step.resource
@@ -95,13 +101,9 @@ def list_warnings(cloud: Cloud, plan: Plan, spec: Spec) -> Iterator[str]:
             continue
         place = f"{spec.places[resource.key]}: " if resource.key in spec.places else ""
         path = resource.file
-        if step.action is Action.CREATE and path.exists() and (now := mode(path)) != PRIVATE:
-            yield (
-                f"{place}{resource.key}: {path} has the mode {now}, and gets {PRIVATE}, because the entry has a "
-                "secret: only its owner can read it then"
-            )
-        if path.exists() and path.stat().st_uid != os.geteuid():  # which only root writes, and leaves to its owner
-            yield f"{place}{resource.key}: {path} belongs to another user, who can read the secret of the entry then"
+        if path.exists():
+            for text in _readers(path, is_new=step.action is Action.CREATE):
+                yield f"{place}{resource.key}: {text}"
         if not (hidden := cloud.hidden_by(resource.file)):
             continue
         better = os.path.relpath(path.parent / spec.name / path.name, spec.folder or Path())

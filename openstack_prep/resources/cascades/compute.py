@@ -102,7 +102,7 @@ def _members(run: CloudRun, deletion: Deletion) -> Iterable[Raw]:
     return [{"id": raw["member_id"]} for raw in run.admin.image.get(f"{path}/members")["members"]]
 
 
-def _guest(run: CloudRun, raw: Raw) -> str:
+def guest_text(run: CloudRun, raw: Raw) -> str:
     return f"{queries.project_name(run, raw['id'])} may use it"
 
 
@@ -149,7 +149,7 @@ FLAVOR: CascadeTable = (
         takes="project",
         what="projects that may use a flavor",
         source="Nova 34.0.0, objects/flavor.py, _flavor_destroy: FlavorProjects",
-        read=per_deletion(_access, detail=_guest),
+        read=per_deletion(_access, detail=guest_text),
     ),
 )
 
@@ -166,7 +166,7 @@ IMAGE: CascadeTable = (
         takes="project",
         what="members of an image",
         source="Glance 33.0.0, db/sqlalchemy/api.py, image_destroy: _image_member_delete",
-        read=per_deletion(_members, detail=_guest),
+        read=per_deletion(_members, detail=guest_text),
     ),
 )
 

@@ -37,7 +37,7 @@ ZONES = ".zone"
 SCRIPT = "#!"
 HOME = re.compile(r"(@[^@\]]*){0,2}\]$")
 """The home project and the cloud at the end of an ownership tag."""
-OF_COMMANDS = {"convert": "of another conversion", "fleet": "of another fleet"}
+OF_COMMANDS = {"convert": "managed by another conversion", "fleet": "managed by another fleet"}
 """Whose the files are that commands write, not specs, by the first name in their ownership tag."""
 PLACE = re.compile(r"(?<=^[#;] )(\S+) (?:([0-9a-f]{12}) )?(?=\[)")
 """The name of a file, and a digest of its folder if that is recorded, before the ownership tag."""

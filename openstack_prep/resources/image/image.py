@@ -25,11 +25,10 @@ from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.core.resource import Unguarded
 from openstack_prep.core.twin import choose, settle, with_twins
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.compute import servers_outside
+from openstack_prep.resources.cascades.compute import guest_text, servers_outside
 from openstack_prep.resources.image import glance, image_upload
 from openstack_prep.resources.image.glance import ID, NAME, PACKED, SEALS, SPEC, ImageRecord, is_sealed, sums
 from openstack_prep.resources.image.image_fields import EVERYBODYS, ImageFields
-from openstack_prep.resources.lists import queries
 from openstack_prep.resources.network.uses import of_image
 
 SAID = ("disk_format", "container_format", "visibility", "min_disk", "min_ram", "protected")
@@ -179,7 +178,7 @@ class Image(ImageFields, Unguarded):
             yield from servers_outside(run, image.id, frozenset(filter(None, allowed)))
         elif self.visibility == "private":
             for project_id in glance.answers(run, image):  # only of a shared image
-                detail = f"{queries.project_name(run, project_id)} may use it"
+                detail = guest_text(run, {"id": project_id})
                 yield DeletionLoss(effect=LossEffect.CUT_OFF, kind="project", id=project_id, detail=detail)
 
     def list_taken(self, observed: Observed) -> Iterable[DeletionLoss | Unchecked]:

@@ -93,6 +93,8 @@ def test_no_secret_goes_where_heat_shows_it(
     except SpecError as error:
         said = [str(each) for each in error.mistakes if "every reader" in str(each)]
     assert "WORD" not in "".join(said)
+    for text in said:
+        assert "into agent_secret_config" in text if "agent_config" in text else "into server_secret_config" in text
     assert [place for place in places if any(place in each for each in said)] == places
     assert len(said) == len(places)
 

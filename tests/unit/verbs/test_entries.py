@@ -115,7 +115,7 @@ def test_a_file_that_a_new_entry_makes_private(
         shared.chmod(mode)
         made = prep.plan(cloud, spec)
         found = [each for each in made.warnings if str(shared) in each]
-        assert [each.partition("has the mode ")[2][:4] for each in found] == told
+        assert [each.partition(" from ")[2][:4] for each in found] == told
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     (warning,) = (each for each in prep.plan(cloud, spec).warnings if str(shared) in each)
     assert "belongs to another user" in warning

@@ -302,3 +302,13 @@ def test_a_long_text_is_no_excess(path: Path) -> None:
 def test_a_spec_with_thousands_of_resources_is_read(path: Path) -> None:
     port = "  - {name: p, network: n, fixed_ips: [{subnet: s, address: 10.0.0.5}], security_groups: [a, b]}\n"
     assert len(read(path, f"name: lab\nports:\n{port * 4500}").data["ports"]) == 4500  # type: ignore[index]
+
+
+def test_a_file_whose_name_is_spelt_otherwise_is_asked_for(tmp_path: Path) -> None:
+    """And the file that the question names is read."""
+    (tmp_path / "shop.yaml").write_text("name: shop\n")
+    with pytest.raises(SpecError) as caught:
+        shared_document(tmp_path / "shop.yml")
+    meant = re.search(r"did you mean (\S+)\?", str(caught.value))
+    assert meant is not None
+    assert shared_document(Path(meant[1])).data == {"name": "shop"}
