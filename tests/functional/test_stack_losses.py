@@ -19,6 +19,7 @@ from openstack_prep.core.model import Status
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.heat import operation
 from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec
@@ -407,3 +408,54 @@ def test_a_suspended_stack_is_refused_before_heat_refuses_it(lab: Lab, tmp_path:
     heat.post(f"/stacks/port/{raw['id']}/actions", {"suspend": None})
     wait_for(lab, "SUSPEND_COMPLETE")
     assert [each.code for each in lab.plan(declared).refusals] == [Code.STACK_REFUSED]
+
+
+ADDRESSED = """
+heat_template_version: wallaby
+parameters: {image: {type: string}, address: {type: string}, network: {type: string}, label: {type: string}}
+resources:
+  port: {type: OS::Neutron::Port, properties: {network: nodes, fixed_ips: [{ip_address: {get_param: address}}]}}
+  server:
+    type: OS::Nova::Server
+    properties:
+      flavor: m1.small
+      image: {get_param: image}
+      networks: [{network: {get_param: network}}]
+      metadata: {label: {get_param: label}}
+"""
+
+
+def test_what_leads_to_addresses_of_a_stack_is_named_before_these_change(
+    lab: Lab, tmp_path: Path, images: tuple[str, str]
+) -> None:
+    """Neutron deletes port forwardings to an address that a port loses; Heat deletes the ports of changed networks."""
+    router = Router(name="out", external_network="external", interfaces=("nodes", "other"))
+    base = (Network(name="other"), Subnet(name="other", network="other", cidr="10.2.0.0/24"), router)
+    given = {"image": images[0], "network": "nodes", "label": "a"}
+    lab.apply(*base, written(tmp_path, "addressed", ADDRESSED, address="10.0.0.50", **given))
+    neutron = lab.admin.network
+    external = neutron.find_network("external", ignore_missing=False).id
+    ours = [each for each in neutron.ports(project_id=lab.project_id) if each.fixed_ips]
+    (port,) = [each for each in ours if each.fixed_ips[0]["ip_address"] == "10.0.0.50"]
+    (of_server,) = [each for each in ours if each.device_owner.startswith("compute:")]
+    to_port, to_server = (neutron.create_ip(floating_network_id=external) for _ in range(2))
+    inside = {"internal_port_id": port.id, "internal_ip_address": "10.0.0.50", "internal_port": 80}
+    forwarding = neutron.create_port_forwarding(floatingip_id=to_port.id, external_port=80, protocol="tcp", **inside)
+    neutron.update_ip(to_server, port_id=of_server.id)
+    try:
+        renamed = written(tmp_path, "addressed", ADDRESSED, address="10.0.0.50", **given | {"label": "b"})
+        assert lab.apply(*base, renamed) == {"stack/addressed": "update"}
+        for edit, loss in (
+            ({"address": "10.0.0.51"}, f"port_forwarding/{forwarding.id}"),
+            ({"network": "other"}, f"floating_ip/{to_server.id}"),
+        ):
+            values: Any = {"address": "10.0.0.50", **given, "label": "b", **edit}
+            moved = written(tmp_path, "addressed", ADDRESSED, **values)
+            (said,) = map(str, lab.plan(*base, moved).refusals)
+            assert f"--allow-loss {loss}" in said
+            assert said.count("--allow-loss") == 1
+    finally:
+        neutron.delete_port_forwarding(forwarding, to_port)
+        for each in (to_server, to_port):
+            neutron.delete_ip(each)
+    assert lab.apply(*base, moved) == {"stack/addressed": "update"}

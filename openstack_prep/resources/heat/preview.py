@@ -26,6 +26,7 @@ from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.raw import Raw, Values, rewrite
 from openstack_prep.base.secret import Secret
 from openstack_prep.resources.heat.changes import (
+    PORT,
     WHOLE,
     TemplateChanges,
     TemplateVersion,
@@ -61,11 +62,15 @@ MAYBE = "maybe replace"
 
 @dataclass(frozen=True, order=True)
 class Effect:
-    """One resource that an update would affect: the action, its place, and its type."""
+    """One resource that an update would affect: the action, its place, and its type.
+
+    ``readdressed``: a port or server that may get other addresses in place.
+    """
 
     verb: str
     place: str
     type: str
+    readdressed: bool = False
 
     def __str__(self) -> str:
         return f"{self.verb} {self.place}"
@@ -301,6 +306,14 @@ def _volume(properties: Raw) -> Values:
     return {**properties, "scheduler_hints": {"openstack-prep": "restored"}}
 
 
+NOTHING: frozenset[str] = frozenset()
+ADDRESSED: Mapping[str, frozenset[str]] = {
+    PORT: frozenset({WHOLE, "fixed_ips"}),
+    SERVER: frozenset({WHOLE, "networks"}),
+}
+"""The properties by which Heat gives a resource other addresses in place (27.0.1, neutron/port.py, nova/server.py)."""
+
+
 VERBS = {"replaced": "replace", "deleted": "delete", "added": "add", "updated": "update"}
 STATELESS = (
     *("OS::Heat::CloudConfig", "OS::Heat::MultipartMime", "OS::Heat::SoftwareConfig", "OS::Heat::Value"),
@@ -506,14 +519,15 @@ def _judged(found: list[Effect], stack: HeatStack, changes: TemplateChanges, *, 
             else None
         )
         if at is None:
-            judged.append(effect)
+            judged.append(replace(effect, readdressed=effect.type in ADDRESSED))  # nobody knows what changes
             continue
         level, definition, changed = at
         if not changed and effect.place not in changes.unsettled:
             continue
         blind = effect.verb == "replace" and any(references(definition))
         in_place = blind and not level.replaces(definition, changed, wiping=wiping)
-        judged.append(replace(effect, verb="update") if in_place else effect)
+        effect = replace(effect, verb="update") if in_place else effect
+        judged.append(replace(effect, readdressed=bool(changed & ADDRESSED.get(effect.type, NOTHING))))
     return judged
 
 

@@ -111,6 +111,11 @@ UNJUDGED = {
     "OS::Zaqar::Queue": "messages",
 }
 """What others may have in resources of further types, of which nothing is read, so that each has to be allowed."""
+READDRESSED: Mapping[str, Collection[str]] = {
+    "OS::Neutron::Port": ("port_forwarding", "floating_ip"),
+    SERVER: ("port_forwarding", "floating_ip", "log"),
+}
+"""What others may have at the addresses of a port, and at the ports of a server."""
 RECORDS: Mapping[str, type[NeutronRecord]] = {
     "OS::Neutron::Net": NetworkRecord,
     "OS::Neutron::ProviderNet": NetworkRecord,
@@ -127,7 +132,8 @@ def taken_by_update(run: CloudRun, stack: HeatStack, effects: Collection[Effect]
 
     An update of a security group deletes the rules that its new properties do not name (Heat 27.0.1,
     neutron/security_group.py, _update_rules). Each update of a floating IP attaches it as its properties say
-    (neutron/floatingip.py, handle_update).
+    (neutron/floatingip.py, handle_update). What leads to an address is lost when a port gets another one; a server with
+    other networks also loses ports of its own (nova/server_network_mixin.py, calculate_networks).
     """
     losses = StackLosses(run, stack)
     attached = (*FLOATING_IPS, *ASSOCIATIONS)
@@ -140,6 +146,10 @@ def taken_by_update(run: CloudRun, stack: HeatStack, effects: Collection[Effect]
         for loss in losses.find(updated):
             if isinstance(loss, DeletionLoss) and (loss.effect is LossEffect.DELETED or loss.address == UNREAD_RULES):
                 yield loss
+    for kind, taken in READDRESSED.items():
+        places = {each.place for each in effects if each.readdressed and each.type == kind}
+        if moved := places - gone:
+            yield from losses.find(moved, taken)
 
 
 def list_undeclared(record: StackRecord) -> Iterator[DeletionLoss]:
@@ -347,8 +357,13 @@ class StackLosses:
     stack: HeatStack
     going: frozenset[str] = frozenset()
 
-    def find(self, places: Collection[str] | None = None) -> Iterator[DeletionLoss | Unchecked]:
-        """Yield what the deletion of the resources at some places takes along; of all of them by default."""
+    def find(
+        self, places: Collection[str] | None = None, kinds: Collection[str] = ()
+    ) -> Iterator[DeletionLoss | Unchecked]:
+        """Yield what the deletion of the resources at some places takes along; of all of them by default.
+
+        ``kinds`` are those of what is looked for; all by default.
+        """
         made = self.stack.made
         chosen = {place: each for place, each in made.items() if places is None or place in places}
         parts = [*self._of_neutron(chosen), *self._of_nova(chosen), *self._of_others(chosen)]
@@ -358,6 +373,7 @@ class StackLosses:
         for kind in dict.fromkeys(map(_table_of, parts)):
             same = [part for part in parts if _table_of(part) == kind]
             rows = (*extensions.cascades(kind), *IN_STACKS.get(kind, ()))
+            rows = tuple(row for row in rows if not kinds or row.takes in kinds)
             for key, finding in find_losses(self.run, same, going, rows):
                 if isinstance(finding, Unchecked):
                     unchecked[finding] = None
@@ -471,24 +487,30 @@ class StackLosses:
         return {place: str(self.stack.properties_of(each).get(ASSOCIATIONS[each.type])) for place, each in made.items()}
 
     def _own_rules(self, parts: Collection[Deletion]) -> Iterator[str]:
-        """Yield the ids of the rules in groups of the stack that the properties of these groups name.
-
-        Heat knows no ids of such rules: it compares them as well (27.0.1, neutron/security_group.py, _update_rules).
-        """
+        """Yield the ids of the rules in groups of the stack that the properties of these groups name."""
         for part in parts:
             if isinstance(part.observed.record, GroupRecord):
-                group = part.observed.record
-                present = {rule.id: _text(rule, group) for rule in group.security_group_rules}
-                if not self.stack.contained_ids.issuperset(present):
-                    properties = self.stack.properties_of(self.stack.made[part.resource.name])
-                    own = {_text(_rule(raw, group), group) for raw in properties.get("rules") or ()}
-                    yield from (rule_id for rule_id, text in present.items() if text in own)
+                yield from own_rules(self.stack, self.stack.made[part.resource.name], part.observed.record)
 
     def _is_kept(self, resource: HeatResource) -> bool:
         """Whether Heat leaves a resource where it is when it deletes the stack."""
         template = self.stack.cloud.orchestration.get(f"/stacks/{resource.path}/template")
         definition: Any = (template.get("resources") or {}).get(resource.name) or {}
         return str(definition.get("deletion_policy")).lower() == "retain" or bool(definition.get("external_id"))
+
+
+def own_rules(stack: HeatStack, resource: HeatResource, group: GroupRecord) -> frozenset[str]:
+    """Return the ids of the rules in a group of a stack that the stack has made.
+
+    Heat knows no ids of rules in a group's properties: it compares them as well (27.0.1, neutron/security_group.py,
+    _update_rules).
+    """
+    present = {rule.id: _text(rule, group) for rule in group.security_group_rules}
+    resources = stack.contained_ids & present.keys()
+    if len(resources) == len(present):
+        return resources
+    named = {_text(_rule(raw, group), group) for raw in stack.properties_of(resource).get("rules") or ()}
+    return resources | {rule_id for rule_id, text in present.items() if text in named}
 
 
 def _rule(raw: Raw, group: GroupRecord) -> RuleRecord:
