@@ -22,10 +22,11 @@ from openstack_prep.core.model import Adoptable, Key, Observed, OwnershipTag, Re
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.cascades.project import ProjectScope, stacks
 from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.heat.stacks import HeatResource, HeatStack
 from openstack_prep.resources.identity.project import Project, project_name
 from openstack_prep.resources.image import glance
 from openstack_prep.resources.image.image import Image
-from openstack_prep.resources.lists.neutron_records import NeutronRecord
+from openstack_prep.resources.lists.neutron_records import GroupRecord, NeutronRecord
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.port_addresses import recorded
@@ -33,9 +34,12 @@ from openstack_prep.resources.network.security_group import SecurityGroup, Secur
 from openstack_prep.resources.network.security_group_rule import (
     ANYWHERE,
     SecurityGroupRule,
+    declared_rule,
     in_words,
     is_made_by_neutron,
 )
+from openstack_prep.resources.orchestration.losses import own_rules
+from openstack_prep.resources.orchestration.record import StackRecord
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, scan
@@ -101,7 +105,8 @@ def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> Audit:
     declared = {resource.key: resource for resource in plan.wanted.resources}
     stacks, left_out = _hidden_stacks(run, homes)
     found = Audit([*_of_plan(plan), *_untagged(plan), *_unmanaged(run, standing, declared, plan), *stacks])
-    found += [*_rules(standing, plan), *_pairs(run, homes, plan), *_access(run, plan)]
+    parts = _parts(plan)
+    found += [*_rules(standing, plan, parts), *_pairs(run, homes, plan, parts), *_access(run, plan)]
     kinds = dict.fromkeys(kind.kind for kind in unread)
     found.left_out = (
         *(f"every {kind}: user {cloud.user[0]} may not list them" for kind in kinds),
@@ -180,7 +185,17 @@ def _whose(run: CloudRun, found: Observed) -> str:
     return f"is {found.doubt}" if found.doubt else "is not managed by any spec"
 
 
-def _rules(standing: Sequence[scan.Standing], plan: Plan) -> Iterator[Drift]:
+Parts = Mapping[str, tuple[HeatStack, HeatResource]]
+
+
+def _parts(plan: Plan) -> Parts:
+    """Return the resources of the spec's stacks, by id."""
+    seen = (step.observed for step in plan if isinstance(step.resource, Stack) and step.observed is not None)
+    stacks = [found.record_as(StackRecord).stack for found in seen if found.ours]
+    return {each.id: (stack, each) for stack in stacks for each in stack.made.values()}
+
+
+def _rules(standing: Sequence[scan.Standing], plan: Plan, parts: Parts) -> Iterator[Drift]:
     """Yield the undeclared rules of the spec's groups, including the group "default".
 
     For groups that no spec manages, only those rules that open them to the world.
@@ -202,9 +217,18 @@ def _rules(standing: Sequence[scan.Standing], plan: Plan) -> Iterator[Drift]:
             opened = rule.direction == "ingress" and words.endswith("from anywhere")
             if is_reported and not opened:
                 continue
+            if opened and found.id in parts:
+                known |= _rules_of_stack(*parts[found.id], found.record_as(GroupRecord))
             if words not in known and not is_made_by_neutron(rule, resource.name):
                 code, more = (DriftCode.OPEN, ", which opens it to the world") if opened else (DriftCode.RULE, "")
                 yield Drift(resource=str(resource.group.key), code=code, what=f"rule {words} is not declared{more}")
+
+
+def _rules_of_stack(stack: HeatStack, resource: HeatResource, group: GroupRecord) -> set[str]:
+    """Return the rules that a stack has made in a group of its own, in words."""
+    own = own_rules(stack, resource, group)
+    rules = (declared_rule(rule, group.id, {}, "") for rule in group.security_group_rules if rule.id in own)
+    return {_words(rule) for rule in rules if rule is not None}
 
 
 def _access(run: CloudRun, plan: Plan) -> Iterator[Drift]:
@@ -234,7 +258,7 @@ def _words(rule: SecurityGroupRule) -> str:
     return in_words(replace(rule.record(), remote_ip_prefix=prefix), rule.remote_group)
 
 
-def _pairs(run: CloudRun, homes: Iterable[Project | None], plan: Plan) -> Iterator[Drift]:
+def _pairs(run: CloudRun, homes: Iterable[Project | None], plan: Plan, parts: Parts) -> Iterator[Drift]:
     """Yield the ports that allow addresses which no spec has recorded on them; a plan compares those it declares."""
     ports = ((step.resource, step.observed) for step in plan if isinstance(step.resource, Port) and step.observed)
     compared = {found.id for port, found in ports if port.allowed_address_pairs is not None}
@@ -243,8 +267,12 @@ def _pairs(run: CloudRun, homes: Iterable[Project | None], plan: Plan) -> Iterat
             if port.id in compared:
                 continue
             known = recorded(port)
-            allowed = {str(block(pair.ip_address)) for pair in port.allowed_address_pairs}
-            for address in sorted(allowed - known):
+            left = {str(block(pair.ip_address)) for pair in port.allowed_address_pairs} - known
+            if left and port.id in parts:
+                stack, resource = parts[port.id]
+                pairs = stack.properties_of(resource).get("allowed_address_pairs") or ()
+                left -= {str(block(pair["ip_address"])) for pair in pairs if pair.get("ip_address")}
+            for address in sorted(left):
                 what = f"allows the address {address}, which no spec has added"
                 yield Drift(resource=f"port/{port.name or port.id}", code=DriftCode.PAIRS, what=what)
 

@@ -70,13 +70,27 @@ def test_what_nobody_declared_is_reported(prep: Prep, devcloud: Devcloud) -> Non
 
 def test_the_resources_of_a_stack_are_not_reported(prep: Prep, devcloud: Devcloud) -> None:
     resources = {
-        "group": {"type": "OS::Neutron::SecurityGroup", "properties": {"name": "of-stack"}},
+        "group": {
+            "type": "OS::Neutron::SecurityGroup",
+            "properties": {
+                "name": "of-stack",
+                "rules": [{"protocol": "tcp", "port_range_min": 6443, "port_range_max": 6443}],
+            },
+        },
+        "rule": {
+            "type": "OS::Neutron::SecurityGroupRule",
+            "properties": {"security_group": {"get_resource": "group"}, "protocol": "icmp", "direction": "ingress"},
+        },
         "net": {"type": "OS::Neutron::Net", "properties": {"name": "of-stack"}},
         "sub": {
             "type": "OS::Neutron::Subnet",
             "properties": {"network": {"get_resource": "net"}, "cidr": "10.1.0.0/24"},
         },
-        "port": {"type": "OS::Neutron::Port", "depends_on": "sub", "properties": {"network": {"get_resource": "net"}}},
+        "port": {
+            "type": "OS::Neutron::Port",
+            "depends_on": "sub",
+            "properties": {"network": {"get_resource": "net"}, "allowed_address_pairs": [{"ip_address": "10.1.0.200"}]},
+        },
     }
     template = {"heat_template_version": "2021-04-16", "resources": resources}
     (prep.folder / "stack.json").write_text(json.dumps(template))
@@ -94,5 +108,10 @@ def test_the_resources_of_a_stack_are_not_reported(prep: Prep, devcloud: Devclou
     admin = devcloud.admin
     project = admin.identity.find_project("audited", ignore_missing=False)
     group = admin.network.create_security_group(name="by-hand", project_id=project.id)
-    assert found(prep, code=1) == {("security_group/by-hand", "unmanaged")}
+    of_stack = admin.network.find_security_group("of-stack", project_id=project.id, ignore_missing=False)
+    opened = admin.network.create_security_group_rule(
+        security_group_id=of_stack.id, direction="ingress", protocol="tcp", port_range_min=22, port_range_max=22
+    )
+    assert found(prep, code=1) == {("security_group/by-hand", "unmanaged"), ("security_group/of-stack", "open")}
+    admin.network.delete_security_group_rule(opened)
     admin.network.delete_security_group(group)

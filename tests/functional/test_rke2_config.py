@@ -18,6 +18,7 @@ from openstack_prep.resources.compute.keypair import Keypair
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.stack import Stack
+from openstack_prep.verbs.audit import audit
 from tests.functional.lab import Lab
 from tests.functional.rke2_cluster import BASE, KEY, Cluster, made, stack_values
 
@@ -80,6 +81,7 @@ def test_nodes_get_what_the_files_show(made: Cluster, tmp_path: Path) -> None:
     )
     plan = made.lab.plan(*BASE, stack, cluster)
     made.lab.apply(*BASE, stack, cluster)
+    assert list(map(str, audit(made.lab.cloud, made.lab.spec(*BASE, stack, cluster)))) == []
     told = str(plan) + json.dumps(stack_values(made))
     assert not [each for each in ("session-s3cret", "p:#4word", "T0kenOf", "key-s3cret") if each in told]
     nodes = made.nodes()
