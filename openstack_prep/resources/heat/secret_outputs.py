@@ -147,6 +147,18 @@ def is_secret_name(name: str) -> bool:
     return NAME.fullmatch(name) is not None and PUBLIC.fullmatch(name) is None
 
 
+def holds_secret(value: object) -> bool:
+    """Whether data contain a secret by its form, or a text by the name of its key."""
+    if isinstance(value, str):
+        return looks_secret(value)
+    if isinstance(value, Mapping):
+        return any(
+            holds_secret(inner) or (isinstance(inner, str) and inner != "" and is_secret_name(str(name)))
+            for name, inner in value.items()
+        )
+    return isinstance(value, list | tuple) and any(map(holds_secret, value))
+
+
 def looks_secret(text: str, depth: int = MOST) -> bool:
     """Whether a text contains a secret by its form, also in base64."""
     if FORM.search(text):

@@ -36,6 +36,7 @@ from openstack_prep.resources.compute.quota_stores import EACH, QuotaUsage
 from openstack_prep.resources.heat.flow import NOT_EMPTY, Flow
 from openstack_prep.resources.heat.package import SECRETS_IMAGE, Package
 from openstack_prep.resources.heat.preview import MAYBE, STATELESS, Effect, Refused, preview, unknown_types, validate
+from openstack_prep.resources.heat.secret_outputs import holds_secret
 from openstack_prep.resources.heat.stacks import SERVER, HeatResource, HeatStack
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.nova_records import FlavorRecord
@@ -247,6 +248,10 @@ MOST = 3
 
 def list_shown(stack: Inputs, package: Package, images: Collection[SecretsImage]) -> Iterator[str]:
     """Yield a warning per secret that reaches what Heat shows, unless an image holds it."""
+    for name, value in (stack.parameters or {}).items():
+        if name in package.parameters.keys() - package.hidden and holds_secret(value):
+            fix = "use a hidden parameter and secret_parameters"
+            yield f"parameter {name} seems to hold a secret, which Heat shows to every reader of the project; {fix}"
     named = {image.parameter for image in images}
     held = {name for image in images for name in image.secrets}
     flow = Flow(package.template, {**stack.given, **dict.fromkeys(stack.secrets, NOT_EMPTY)})

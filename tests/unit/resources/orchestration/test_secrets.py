@@ -221,6 +221,29 @@ def test_warnings_of_secrets_that_heat_shows(run: CloudRun, tmp_path: Path, word
     wording(plain)
 
 
+@pytest.mark.parametrize(
+    ("value", "warned"),
+    [
+        ({"/etc/app.conf": "user = a\npassword = hunter2hunter2\n"}, True),
+        ("[Global]\npassword=hunter2hunter2", True),
+        ("https://me:hunter2@mirror.example.com/install.sh", True),
+        ({"auth": {"db_password": "short"}}, True),
+        (["-----BEGIN PRIVATE KEY-----"], True),
+        ({"profile": "cis", "secretName": "tls"}, False),
+        ("https://mirror.example.com/install.sh", False),
+        (3, False),
+    ],
+)
+def test_warnings_of_visible_parameters_with_secrets(
+    run: CloudRun, tmp_path: Path, value: object, warned: bool
+) -> None:
+    (tmp_path / "own.yaml").write_text(OWN)
+    stack = Stack(name="s", template=str(tmp_path / "own.yaml"), parameters={"plain": value})
+    found = list(stack.list_warnings(Context(resources=[stack], cloud=run.admin)))
+    assert [each.startswith("parameter plain ") for each in found] == [True] * warned
+    assert "hunter2" not in str(found)
+
+
 def test_warnings_of_a_shipped_template(run: CloudRun) -> None:
     """Of secrets that a spec gives to Heat itself; none otherwise."""
     tokens = {"token": NEVER, "agent_token": NEVER}
