@@ -15,6 +15,7 @@ from pathlib import Path
 
 from openstack_prep.base import shell
 from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.secret_forms import without_login
 
 SWITCH = "OPENSTACK_PREP_PROGRAMS"
 """The environment variable whose value ``off`` keeps commands from running programs that specs or folders name."""
@@ -41,6 +42,11 @@ def switched_off() -> Iterator[None]:
             del os.environ[SWITCH]
         else:
             os.environ[SWITCH] = before
+
+
+def program_of(command: str) -> str:
+    """Return the part of a command that an error shows: somebody may have written a command line with a password."""
+    return without_login(command.split(maxsplit=1)[0]) if command.strip() else command
 
 
 def output_of(

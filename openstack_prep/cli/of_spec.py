@@ -65,17 +65,18 @@ def _variable(text: str) -> tuple[str, str]:
     return name, value
 
 
-def variable_words(options: argparse.Namespace) -> list[str]:
-    """Return the options for variables as words of a command."""
-    words = [word for name, value in options.var for word in ("--var", f"{name}={value}")]
+def variable_words(options: argparse.Namespace, *, has_plain_secrets: bool) -> list[str]:
+    """Return the options for variables as words of a command; without values if one may be a secret of the spec."""
+    given = ((name, "..." if has_plain_secrets else value) for name, value in options.var)
+    words = [word for name, value in given for word in ("--var", f"{name}={value}")]
     return words + [word for path in options.vars_file for word in ("--vars-file", str(path))]
 
 
-def fix_options(options: argparse.Namespace) -> list[str]:
+def fix_options(options: argparse.Namespace, *, has_plain_secrets: bool) -> list[str]:
     """Return the options that a printed command needs besides the spec, to read the same one by the same entry."""
     folders = [word for folder in options.directory for word in ("-C", str(folder))]
     cloud = ["--os-cloud", options.os_cloud] if options.os_cloud else []
-    return [*folders, *cloud, *variable_words(options)]
+    return [*folders, *cloud, *variable_words(options, has_plain_secrets=has_plain_secrets)]
 
 
 def add_lock_timeout(parser: argparse.ArgumentParser) -> None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from openstack_prep.base.diagnostic import Diagnostic
     from openstack_prep.cloud.connection import Cloud
     from openstack_prep.hooks import Ready
+    from openstack_prep.spec import Spec
 
 
 def run_ipi(options: argparse.Namespace) -> int:
@@ -106,7 +107,7 @@ def _ready(options: argparse.Namespace, command: CommandLine) -> Ready:
         return checked(spec, Report(()), look=False)
     command.release(installation_of(spec).release)  # fails before anything is created for another release
     with contextlib.redirect_stdout(sys.stderr):
-        ready = prepare(options, look=not options.no_check)
+        ready = prepare(options, *open_spec(options, options.spec), look=not options.no_check)
         print(visible(ready.report.summary))
     return ready
 
@@ -131,13 +132,14 @@ CREATE = ("openshift-install", "create", "cluster")
 
 
 def run_pre_ipi(options: argparse.Namespace) -> int:
-    ready = prepare(options)
+    cloud, spec = open_spec(options, options.spec)
+    ready = prepare(options, cloud, spec)
     print_result(
         options, "\n".join([ready.report.summary, *map(str, ready.findings)]), _data(ready.report, ready.findings)
     )
     code = code_of(ready.report)
     if ready.ok and options.format == "text":
-        print(visible("\n".join(_there(ready, options.jobs) if ready.installed else _next(options, ready))))
+        print(visible("\n".join(_there(ready, options.jobs) if ready.installed else _next(options, ready, spec))))
     return code or (0 if ready.ok else 1)
 
 
@@ -155,19 +157,18 @@ def _there(ready: Ready, jobs: int) -> Iterator[str]:
     yield from advice(folder, infra_id, left, code=None, masters=1)
 
 
-def _next(options: argparse.Namespace, ready: Ready) -> Iterator[str]:
+def _next(options: argparse.Namespace, ready: Ready, spec: Spec) -> Iterator[str]:
     given = {"--os-cloud": options.os_cloud, "--hosts": options.hosts}
     words = [word for option, value in given.items() if value for word in (option, str(value))]
-    words += variable_words(options)
+    words += variable_words(options, has_plain_secrets=spec.has_plain_secrets)
     yield "next: " + shell.join(["openstack-prep", "ipi", *words, "--spec", str(options.spec), "--", *CREATE])
     variables = {"OS_CLOUD": ready.cloud, "OS_CLIENT_CONFIG_FILE": str(ready.clouds_file)}
     environment = (f"{name}={shell.quote(value)}" for name, value in variables.items())
     yield " ".join(["or without openstack-prep:", *environment, shell.join([*CREATE, "--dir", str(ready.folder)])])
 
 
-def prepare(options: argparse.Namespace, *, look: bool = True) -> Ready:
+def prepare(options: argparse.Namespace, cloud: Cloud, spec: Spec, *, look: bool = True) -> Ready:
     """Apply the spec after confirmation, and check what the installer will read."""
-    cloud, spec = open_spec(options, options.spec)
     hosts = options.hosts or HOSTS
     examine(spec, hosts if look else None)
     with reading(options):

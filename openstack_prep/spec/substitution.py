@@ -18,6 +18,7 @@ from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, dotted, rewrite, walk
 from openstack_prep.base.secret import Secret
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.spec.variables import Value, VariableValues, has_type, is_name, unknown
 
 # --- secrets on their way through data: a token stands for each until a field for secrets takes it ---
@@ -284,9 +285,10 @@ class Substitution:
         data = value.data
         for step in steps:
             if value.is_secret or not isinstance(data, dict) or step not in data:
-                has = f"; it has {', '.join(map(str, data))}" if isinstance(data, dict) and not value.is_secret else ""
-                what = f"${{{reference}}}: there is no {step or 'empty name'}{has}"
-                raise self._refused(source, what, "only fields of maps have names")
+                # not all names: those of a CSV file without its first line are values
+                names = map(str, data) if isinstance(data, dict) and not value.is_secret else ()
+                what = f"${{{reference}}}: there is no {step or 'empty name'}"
+                raise self._refused(source, what, suggest(step, names, "use the name of a field of the map"))
             data = data[step]
         return Value(data, value.is_secret)
 

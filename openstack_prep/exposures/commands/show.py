@@ -18,7 +18,7 @@ from openstack_prep.kubernetes.services import records
 def run(options: argparse.Namespace) -> int:
     running = _running(options)
     cloud, spec = open_spec(options, options.spec)
-    more, hosts = fix_options(options), options.hosts
+    more, hosts = fix_options(options, has_plain_secrets=spec.has_plain_secrets), options.hosts
     path = str(options.spec)
     report = examination.look(cloud, spec, path=path, options=more, hosts=hosts, running=running, jobs=options.jobs)
     print_result(options, report, report.data())

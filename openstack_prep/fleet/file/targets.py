@@ -25,7 +25,7 @@ from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import MIB, folder_of, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue, shown
-from openstack_prep.base.programs import output_of
+from openstack_prep.base.programs import output_of, program_of
 from openstack_prep.base.raw import Raw, dotted
 from openstack_prep.base.secret import SOURCE_NAMES
 from openstack_prep.base.suggestion import suggest
@@ -108,7 +108,8 @@ class RowReader:
     def _columns(self, cells: Sequence[str], line: str) -> list[str]:
         for index, name in enumerate(cells):
             if not name or name in cells[:index]:
-                what = f"column {index + 1} has no name" if not name else f"column {name} is there twice"
+                twice = f"column {index + 1} has the name of column {cells.index(name) + 1}"  # it may be a value
+                what = twice if name else f"column {index + 1} has no name"
                 self._refuse(line, what, "name the columns in the first line, separated by commas")
         return [*cells]
 
@@ -126,7 +127,7 @@ class RowReader:
             raise InvalidValue("command is not a list of words", "write {command: [./inventory, --json]}")
         if isinstance(timeout, bool) or not isinstance(timeout, int) or not 1 <= timeout <= LONGEST:
             raise InvalidValue("timeout is not a number of seconds", f"use 1 to {LONGEST}")
-        shown = f"the command {words[0]}"
+        shown = f"the command {program_of(words[0])}"
         late = "set timeout to more seconds"
         printed = output_of(words, shown, folder=self.base, most=MOST_OUTPUT, seconds=timeout, if_late=late)
         try:

@@ -30,7 +30,7 @@ from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.base.programs import output_of
+from openstack_prep.base.programs import output_of, program_of
 from openstack_prep.base.raw import Raw, dotted
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.style import first_of
@@ -57,7 +57,7 @@ class PluginCredentials:
 def ask(name: str, command: str, plugin: Raw, *, folder: Path) -> PluginCredentials:
     """Run a plugin; raises ConfigError.  ``name`` is that of the context, ``folder`` that of the kubeconfig."""
     version = plugin.get("apiVersion")
-    what = f"{name}: exec plugin {command!r}"
+    what = f"{name}: exec plugin {program_of(command)!r}"
     if version not in VERSIONS:
         raise ConfigError(f"{what} has an apiVersion that is not supported; use {VERSIONS[0]}")
     if plugin.get("interactiveMode") == "Always":
@@ -123,8 +123,9 @@ def _environment(what: str, plugin: Raw) -> dict[str, str]:
 
 def _see(command: str, plugin: Raw) -> str:
     """Return how to see what the plugin prints; its arguments may contain a secret, and stay in the kubeconfig."""
-    more = " with its args" if plugin.get("args") else ""
-    return f"run {shell.quote(command)}{more} yourself, or kubectl with this context, to see why"
+    shown = program_of(command)
+    more = " with its args" if plugin.get("args") or shown != command else ""
+    return f"run {shell.quote(shown)}{more} yourself, or kubectl with this context, to see why"
 
 
 # --- kubeconfig -------------------------------------------------------------------------------

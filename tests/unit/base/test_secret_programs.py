@@ -74,6 +74,12 @@ def test_a_command_that_fails_repeats_nothing_of_its_output(
     assert caught.value.__cause__ is None
 
 
+def test_a_command_line_in_one_string_is_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the command curl of a secret cannot be run") as caught:
+        fetched({"command": ["curl -u me:hunter2 https://vault.example.com"]}, tmp_path)
+    assert "hunter2" not in str(caught.value)
+
+
 def children() -> list[str]:
     return Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split()
 

@@ -120,6 +120,13 @@ def test_lines_of_a_csv_file_that_are_wrong(tmp_path: Path) -> None:
     ]
 
 
+def test_a_csv_file_without_names_shows_no_values(tmp_path: Path) -> None:
+    for first in ("red,hunter2,,hunter2", "red,hunter2,gold,4"):
+        with pytest.raises(SpecError) as caught:
+            load_fleet(fleets.write(tmp_path, teams_csv=f"{first}\nblue,other,gold,4\n"))
+        assert "hunter2" not in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "..", "", "a/../../outside", "~/x", "a\x00b"])
 def test_a_row_leads_to_no_file_that_the_fleet_does_not_name(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "fleet"

@@ -213,6 +213,7 @@ def test_an_exec_plugin_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ("more", "said"),
     [
         ({"command": "./none"}, "cannot be run: No such file"),
+        ({"command": f"./none --token {SECRET}"}, "'./none' cannot be run"),
         ({"apiVersion": SECRET}, "has an apiVersion that is not supported"),
         ({"interactiveMode": "Always"}, "needs a terminal"),
         ({"args": [1]}, "has args that are not a list of texts"),
