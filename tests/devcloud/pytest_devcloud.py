@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from openstack.connection import Connection
 
 DEFAULT_TEST_BASE = 21000
-OVN_TEST_BASE = 22000
+OVN_TEST_BASE = 18000
 PATIENCE = 120.0
 """Seconds to wait for what a client or a service does, on a machine that is busy."""
 NO_CLOUD = 3  # exit code of a run whose cloud does not start, or lost a service

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.devcloud import ports, state
-from tests.devcloud.layout import HOST, OFFSETS, DevcloudError, Layout
+from tests.devcloud import ports, pytest_devcloud, state
+from tests.devcloud.layout import FIRST_EPHEMERAL_PORT, HOST, OFFSETS, DevcloudError, Layout
 from tests.unit.texts import contains, expect_error
 
 
@@ -25,6 +25,12 @@ def listening(layout: Layout, service: str) -> socket.socket:
 def test_no_two_of_a_clouds_ports_are_steps_apart() -> None:
     offsets = OFFSETS.values()
     assert not [(one, other) for one in offsets for other in offsets if one < other and (other - one) % ports.STEP == 0]
+
+
+@pytest.mark.parametrize("first", [pytest_devcloud.DEFAULT_TEST_BASE, pytest_devcloud.OVN_TEST_BASE])
+def test_four_workers_have_bases_of_their_own(first: int) -> None:
+    highest = FIRST_EPHEMERAL_PORT - 1 - max(OFFSETS.values())
+    assert first + 3 * ports.STEP <= highest
 
 
 def test_the_first_base_is_taken_when_it_is_free(free: Layout, capsys: pytest.CaptureFixture[str]) -> None:
