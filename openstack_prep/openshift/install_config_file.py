@@ -188,13 +188,12 @@ class InstallConfig(InstallerInput, InstallConfigFields, Unguarded):
     # --- checks ---------------------------------------------------------------------------
 
     def list_mistakes(self, context: Context) -> Iterator[Mistake]:
-        """Yield what the installer refuses; without the pull secret, which a validation need not have, all the rest."""
+        """Yield what the installer refuses; a pull secret is missed beside another file, for a validation needs none."""
         (resolved,) = self.resolve(context)
         assert isinstance(resolved, InstallConfig)
         unread = dict(self._unread())
-        for field, path in unread.items():
-            if field != "pull_secret_file":
-                yield self._unreadable(field, path)
+        if unread.keys() - {"pull_secret_file"}:
+            yield from (self._unreadable(field, path) for field, path in unread.items())
         unnamed: Values = dict.fromkeys(resolved._unresolved())  # apply creates them
         for mistake in install_config.mistakes(replace(resolved, **unnamed), self.contents()):
             field = CONTENTS.get(mistake.where, mistake.where)

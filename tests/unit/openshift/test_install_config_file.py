@@ -559,3 +559,9 @@ def test_a_type_that_went_after_the_installation_is_not_missed(
     eaten(file)
     services.get(TYPES, json={"volume_types": []})
     assert action(run, file) is Action.KEEP
+
+
+def test_missing_files_are_named_together(run: CloudRun, make: Make) -> None:
+    file = make(pull_secret_file="/no/secret", ssh_key_file="/no/key")
+    found = file.list_mistakes(Context(resources=[file], cloud=run.admin))
+    assert [each.field for each in found] == ["pull_secret_file", "ssh_key_file"]
