@@ -188,7 +188,7 @@ class InstallConfig(InstallerInput, InstallConfigFields, Unguarded):
     # --- checks ---------------------------------------------------------------------------
 
     def list_mistakes(self, context: Context) -> Iterator[Mistake]:
-        """Yield what the installer refuses; a pull secret is missed beside another file, for a validation needs none."""
+        """Yield what the installer refuses; without the pull secret, which validation need not have, all the rest."""
         (resolved,) = self.resolve(context)
         assert isinstance(resolved, InstallConfig)
         unread = dict(self._unread())
