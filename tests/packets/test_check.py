@@ -41,6 +41,7 @@ class Site:
     subnet: Any
     router: Any
     external: Any
+    admin: Any
     cluster: InstallConfigFields
 
     def check(self, **changes: Any) -> dict[str, str]:
@@ -100,7 +101,7 @@ def site(devcloud: Devcloud, module_tenant: Tenant, tmp_path_factory: pytest.Tem
         machines_subnets=(ResourceReference(id=subnet.id),),
     )
     prep = Prep(folder, {"OS_CLIENT_CONFIG_FILE": str(module_tenant.clouds_file), "OS_CLOUD": module_tenant.cloud})
-    made = Site(prep, neutron, plane, node, subnet, router, external, cluster)
+    made = Site(prep, neutron, plane, node, subnet, router, external, devcloud.admin.network, cluster)
     assert until(made.goes_out)
     return made
 
@@ -132,6 +133,13 @@ def no_gateway(site: Site, second: Any) -> Iterator[None]:
 @router("router.other-gateway")
 def other_gateway(site: Site, second: Any) -> Iterator[None]:
     site.network.update_router(site.router, external_gateway_info={"network_id": second.id})
+    yield
+
+
+@router("router.no-snat")
+def no_source_nat(site: Site, second: Any) -> Iterator[None]:
+    gateway = {"network_id": site.external.id, "enable_snat": False}
+    site.admin.update_router(site.router, external_gateway_info=gateway)
     yield
 
 

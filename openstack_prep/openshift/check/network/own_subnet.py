@@ -132,6 +132,16 @@ def _routers_out(context: CheckContext, where: str, subnet: SubnetRecord) -> Ite
                 why=f"floating IPs of {external.name!r} cannot be attached to ports there",
                 fix=context.openstack("router", "set", "--external-gateway", external.id, router.id),
             )
+        elif router.enable_snat is False:
+            yield Diagnostic(
+                code="router.no-snat",
+                where=where,
+                what=f"router {router.name} {router.id} of subnet {subnet_id} has source NAT off",
+                why="machines reach no registry outside, unless routes there lead back to their subnet",
+                # without enable_snat Neutron sets its default (29.0.0, db/l3_gwmode_db.py, _get_enable_snat)
+                fix=context.openstack("router", "set", "--external-gateway", external.id, router.id),
+                status=DiagnosticStatus.WARNING,
+            )
 
 
 def _add_router(context: CheckContext, external: NetworkRecord, subnet_id: str) -> str:

@@ -95,6 +95,13 @@ def test_routers(neutron: Neutron, wording: Wording) -> None:
     wording(unseen)
 
 
+def test_a_router_without_source_nat(neutron: Neutron) -> None:
+    (router,) = neutron.kept["routers"]
+    router["external_gateway_info"] |= {"enable_snat": False}
+    (finding,) = own_subnet(neutron.context(**OWN))
+    assert (finding.code, finding.status) == ("router.no-snat", "warning")
+
+
 @pytest.mark.parametrize("tags", [[], ["openshiftClusterID=theirs-x7k2p"]])
 def test_an_interface_goes_to_a_router_that_no_cluster_deletes(neutron: Neutron, tags: list[str]) -> None:
     (router,) = neutron.kept["routers"]
