@@ -13,7 +13,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,6 @@ from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.raw import Raw, Values, rewrite
 from openstack_prep.base.secret import Secret
 from openstack_prep.resources.heat.changes import (
-    PORT,
     WHOLE,
     TemplateChanges,
     TemplateVersion,
@@ -64,13 +63,13 @@ MAYBE = "maybe replace"
 class Effect:
     """One resource that an update would affect: the action, its place, and its type.
 
-    ``readdressed``: a port or server that may get other addresses in place.
+    ``changed`` are the properties that an update changes, as far as the templates show it; WHOLE stands for any.
     """
 
     verb: str
     place: str
     type: str
-    readdressed: bool = False
+    changed: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __str__(self) -> str:
         return f"{self.verb} {self.place}"
@@ -306,14 +305,6 @@ def _volume(properties: Raw) -> Values:
     return {**properties, "scheduler_hints": {"openstack-prep": "restored"}}
 
 
-NOTHING: frozenset[str] = frozenset()
-ADDRESSED: Mapping[str, frozenset[str]] = {
-    PORT: frozenset({WHOLE, "fixed_ips"}),
-    SERVER: frozenset({WHOLE, "networks"}),
-}
-"""The properties by which Heat gives a resource other addresses in place (27.0.1, neutron/port.py, nova/server.py)."""
-
-
 VERBS = {"replaced": "replace", "deleted": "delete", "added": "add", "updated": "update"}
 STATELESS = (
     *("OS::Heat::CloudConfig", "OS::Heat::MultipartMime", "OS::Heat::SoftwareConfig", "OS::Heat::Value"),
@@ -519,7 +510,7 @@ def _judged(found: list[Effect], stack: HeatStack, changes: TemplateChanges, *, 
             else None
         )
         if at is None:
-            judged.append(replace(effect, readdressed=effect.type in ADDRESSED))  # nobody knows what changes
+            judged.append(replace(effect, changed=frozenset({WHOLE})))
             continue
         level, definition, changed = at
         if not changed and effect.place not in changes.unsettled:
@@ -527,7 +518,7 @@ def _judged(found: list[Effect], stack: HeatStack, changes: TemplateChanges, *, 
         blind = effect.verb == "replace" and any(references(definition))
         in_place = blind and not level.replaces(definition, changed, wiping=wiping)
         effect = replace(effect, verb="update") if in_place else effect
-        judged.append(replace(effect, readdressed=bool(changed & ADDRESSED.get(effect.type, NOTHING))))
+        judged.append(replace(effect, changed=changed or frozenset({WHOLE})))
     return judged
 
 

@@ -19,7 +19,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import UNREAD, Deletion, DeletionLoss, LossEffect, Unchecked
 from openstack_prep.core.model import Observed, Resource
 from openstack_prep.core.resource import Undeclarable
-from openstack_prep.resources.cascades.network import PORT, REACHED
+from openstack_prep.resources.cascades.network import ON_PORT, PORT, REACHED
 from openstack_prep.resources.cascades.row import (
     CascadeRow,
     CascadeTable,
@@ -27,12 +27,11 @@ from openstack_prep.resources.cascades.row import (
     Dependent,
     Read,
     find_losses,
-    in_neutron,
     place_of,
 )
 from openstack_prep.resources.compute.server_group import ServerGroup
 from openstack_prep.resources.heat.flow import GROUPS
-from openstack_prep.resources.heat.preview import MAYBE, STATELESS, Effect
+from openstack_prep.resources.heat.preview import STATELESS
 from openstack_prep.resources.heat.stacks import CONTAINER, HeatResource, HeatStack
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import (
@@ -63,11 +62,10 @@ from openstack_prep.resources.network.uses import (
 )
 from openstack_prep.resources.orchestration.record import StackRecord
 
-UNREAD_RULES = f"{UNREAD}/security_group_rule"
 GROUP = "OS::Neutron::SecurityGroup"
 SERVER, SERVER_GROUP = "OS::Nova::Server", "OS::Nova::ServerGroup"
 ROUTES = ("OS::Neutron::ExtraRoute", "OS::Neutron::ExtraRouteSet")
-INTERFACE = "OS::Neutron::RouterInterface"
+INTERFACE, GATEWAY = "OS::Neutron::RouterInterface", "OS::Neutron::RouterGateway"
 POOL = "OS::Octavia::Pool"
 FLOATING_IPS = ("OS::Neutron::FloatingIP", "OS::Nova::FloatingIP")
 ASSOCIATIONS = {
@@ -111,11 +109,6 @@ UNJUDGED = {
     "OS::Zaqar::Queue": "messages",
 }
 """What others may have in resources of further types, of which nothing is read, so that each has to be allowed."""
-READDRESSED: Mapping[str, Collection[str]] = {
-    "OS::Neutron::Port": ("port_forwarding", "floating_ip"),
-    SERVER: ("port_forwarding", "floating_ip", "log"),
-}
-"""What others may have at the addresses of a port, and at the ports of a server."""
 RECORDS: Mapping[str, type[NeutronRecord]] = {
     "OS::Neutron::Net": NetworkRecord,
     "OS::Neutron::ProviderNet": NetworkRecord,
@@ -125,31 +118,6 @@ RECORDS: Mapping[str, type[NeutronRecord]] = {
     "OS::Neutron::Trunk": TrunkRecord,
     GROUP: GroupRecord,
 }
-
-
-def taken_by_update(run: CloudRun, stack: HeatStack, effects: Collection[Effect]) -> Iterator[DeletionLoss | Unchecked]:
-    """Yield what others lose by the effects of an update, and what these credentials may not read of it.
-
-    An update of a security group deletes the rules that its new properties do not name (Heat 27.0.1,
-    neutron/security_group.py, _update_rules). Each update of a floating IP attaches it as its properties say
-    (neutron/floatingip.py, handle_update). What leads to an address is lost when a port gets another one; a server with
-    other networks also loses ports of its own (nova/server_network_mixin.py, calculate_networks).
-    """
-    losses = StackLosses(run, stack)
-    attached = (*FLOATING_IPS, *ASSOCIATIONS)
-    gone = {effect.place for effect in effects if effect.verb in ("replace", "delete", MAYBE)}
-    gone |= {effect.place for effect in effects if effect.verb == "update" and effect.type in attached}
-    if gone:
-        yield from losses.find(gone)
-    if updated := {effect.place for effect in effects if effect.verb == "update" and effect.type == GROUP}:
-        # the group stays: nothing is cut off, and what only administrators may read (Unchecked) is not in the group
-        for loss in losses.find(updated):
-            if isinstance(loss, DeletionLoss) and (loss.effect is LossEffect.DELETED or loss.address == UNREAD_RULES):
-                yield loss
-    for kind, taken in READDRESSED.items():
-        places = {each.place for each in effects if each.readdressed and each.type == kind}
-        if moved := places - gone:
-            yield from losses.find(moved, taken)
 
 
 def list_undeclared(record: StackRecord) -> Iterator[DeletionLoss]:
@@ -270,8 +238,8 @@ def _objects(deletions: Deletions) -> Iterator[Dependent]:
             yield Dependent(container, f"{stack.cloud.project_id}/{container.id}", detail=f"{count} objects")
 
 
-def _cut_off(takes: str, what: str, source: str, read: Read, *, hidden: bool = False) -> CascadeRow:
-    return CascadeRow(effect=LossEffect.CUT_OFF, takes=takes, what=what, source=source, read=read, hidden=hidden)
+def _cut_off(takes: str, what: str, source: str, read: Read) -> CascadeRow:
+    return CascadeRow(effect=LossEffect.CUT_OFF, takes=takes, what=what, source=source, read=read)
 
 
 IN_STACKS: Mapping[str, CascadeTable] = {
@@ -302,13 +270,7 @@ IN_STACKS: Mapping[str, CascadeTable] = {
     "stack_interface": (REACHED,),
     "stack_port": (
         *PORT,
-        _cut_off(
-            "floating_ip",
-            "floating IPs of other projects on a port",
-            "Neutron 29.0.0, db/l3_db.py, disassociate_floatingips",
-            in_neutron("/floatingips", "port_id", name=lambda run, raw: str(raw["floating_ip_address"])),
-            hidden=True,
-        ),
+        ON_PORT,
         _cut_off(
             "device",
             "servers of others on a port",
@@ -362,13 +324,14 @@ class StackLosses:
     ) -> Iterator[DeletionLoss | Unchecked]:
         """Yield what the deletion of the resources at some places takes along; of all of them by default.
 
-        ``kinds`` are those of what is looked for; all by default.
+        ``kinds`` are those of what an update in place takes, with which the subnets of the stack stay.
         """
         made = self.stack.made
         chosen = {place: each for place, each in made.items() if places is None or place in places}
         parts = [*self._of_neutron(chosen), *self._of_nova(chosen), *self._of_others(chosen)]
         own = (self.stack.contained_ids, self._own_rules(parts), self._associated.values())
         going = self.going.union(*own) - self.stack.attached_ids
+        going -= {each.id for each in made.values() if kinds and each.type == "OS::Neutron::Subnet"}
         unchecked: dict[Unchecked, None] = {}
         for kind in dict.fromkeys(map(_table_of, parts)):
             same = [part for part in parts if _table_of(part) == kind]
@@ -384,10 +347,13 @@ class StackLosses:
         yield from unchecked
         for place, each in chosen.items():
             if each.type in UNJUDGED and not self._is_kept(each):
-                what, fix = f"{UNJUDGED[each.type]} of others with {each.type} {place}", "look for these first"
-                # a place alone may be called like a kind, such as zone
-                address = f"{self.stack.name}/{place}"
-                yield DeletionLoss(effect=LossEffect.UNREAD, kind=UNREAD, id=address, detail=what, fix=fix)
+                yield self.unread(place, each.type)
+
+    def unread(self, place: str, kind: str) -> DeletionLoss:
+        """Return what nobody knows of a resource of a type of which nothing is read."""
+        what, fix = f"{UNJUDGED[kind]} of others with {kind} {place}", "look for these first"
+        address = f"{self.stack.name}/{place}"  # a place alone may be called like a kind, such as zone
+        return DeletionLoss(effect=LossEffect.UNREAD, kind=UNREAD, id=address, detail=what, fix=fix)
 
     def _of_neutron(self, chosen: Mapping[str, HeatResource]) -> Iterator[Deletion]:
         for kind in dict.fromkeys(RECORDS.values()):
@@ -414,9 +380,12 @@ class StackLosses:
                     yield Deletion(part, Observed(id=each.id, record=self.stack))
 
     def _interfaces(self, chosen: Mapping[str, HeatResource]) -> Iterator[Deletion]:
-        """Yield the interfaces of routers that stay; Heat names them ROUTER:subnet_id=ID, or ROUTER:port_id=ID."""
+        """Yield the interfaces and gateways of routers that stay.
+
+        Heat names them ROUTER:subnet_id=ID, ROUTER:port_id=ID, and ROUTER:NETWORK.
+        """
         for place, each in chosen.items():
-            router_id, _, end = each.id.partition(":") if each.type == INTERFACE else ("", "", "")
+            router_id, _, end = each.id.partition(":") if each.type in (INTERFACE, GATEWAY) else ("", "", "")
             if router_id and router_id not in self.stack.contained_ids:
                 joined = interfaces_of(self.run, router_id, end.partition("=")[2])
                 part = StackPart(name=place, table="stack_interface")

@@ -13,9 +13,10 @@ from openstack_prep.core.model import Observed
 from openstack_prep.resources.cascades.row import find_losses
 from openstack_prep.resources.heat.preview import MAYBE, Effect
 from openstack_prep.resources.heat.stacks import HeatStack
-from openstack_prep.resources.orchestration.losses import GROUP, StackLosses, taken_by_update
+from openstack_prep.resources.orchestration.losses import GROUP, StackLosses
 from openstack_prep.resources.orchestration.record import StackRecord
 from openstack_prep.resources.orchestration.stack import Stack
+from openstack_prep.resources.orchestration.update_losses import taken_by_update
 from tests.unit.conftest import ENDPOINTS, IDENTITY, port_row, subnet_row, token
 from tests.unit.resources.heat.test_stacks import PATH, resource
 

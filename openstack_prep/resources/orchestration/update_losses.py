@@ -1,0 +1,204 @@
+"""What others lose by an update of a stack: with what it replaces, and in what it overwrites.
+
+Heat writes lists and mappings as a whole, and so deletes what others have added to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from openstack_prep.base.fields import block
+from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.deletion_loss import UNREAD, DeletionLoss, LossEffect, Unchecked
+from openstack_prep.resources.heat.changes import WHOLE
+from openstack_prep.resources.heat.preview import MAYBE, Effect
+from openstack_prep.resources.heat.stacks import PORT, SERVER, VOLUME, HeatStack
+from openstack_prep.resources.lists.neutron_records import (
+    GroupRecord,
+    NetworkRecord,
+    NeutronRecord,
+    PortRecord,
+    RouterRecord,
+    SubnetRecord,
+    list_by_id,
+)
+from openstack_prep.resources.network.port_addresses import specs_of
+from openstack_prep.resources.orchestration.losses import ASSOCIATIONS, FLOATING_IPS, GROUP, UNJUDGED, StackLosses
+
+UNREAD_RULES = f"{UNREAD}/security_group_rule"
+CUT_OFF: Mapping[str, tuple[Collection[str], Collection[str]]] = {
+    "OS::Neutron::Net": (("admin_state_up",), ("port",)),
+    PORT: (("fixed_ips", "no_fixed_ips"), ("port_forwarding", "floating_ip")),
+    "OS::Neutron::Router": (("external_gateway_info", "admin_state_up"), ("port",)),
+    "OS::Neutron::Subnet": (("gateway_ip", "enable_dhcp"), ("port",)),
+    SERVER: (("networks",), ("port_forwarding", "floating_ip", "log")),
+}
+"""By type the properties whose change ends traffic of others, and what that is.
+
+A server with other networks also loses ports of its own (Heat 27.0.1, nova/server_network_mixin.py,
+calculate_networks).
+"""
+ANY = "value_specs"
+"""A property that may hold each other one."""
+HARMLESS = frozenset({"description", "email", "ttl"})
+"""Properties of the types of which nothing is read whose change takes nothing from others."""
+
+
+def taken_by_update(run: CloudRun, stack: HeatStack, effects: Collection[Effect]) -> Iterator[DeletionLoss | Unchecked]:
+    """Yield what others lose by the effects of an update, and what these credentials may not read of it.
+
+    An update of a security group deletes the rules that its new properties do not name (Heat 27.0.1,
+    neutron/security_group.py, _update_rules). Each update of a floating IP attaches it as its properties say
+    (neutron/floatingip.py, handle_update).
+    """
+    losses = StackLosses(run, stack)
+    attached = (*FLOATING_IPS, *ASSOCIATIONS)
+    gone = {effect.place for effect in effects if effect.verb in ("replace", "delete", MAYBE)}
+    gone |= {effect.place for effect in effects if effect.verb == "update" and effect.type in attached}
+    if gone:
+        yield from losses.find(gone)
+    kept = [effect for effect in effects if effect.verb != "add" and effect.place not in gone]
+    if updated := {effect.place for effect in kept if effect.type == GROUP}:
+        # the group stays: nothing is cut off, and what only administrators may read (Unchecked) is not in the group
+        for loss in losses.find(updated):
+            if isinstance(loss, DeletionLoss) and (loss.effect is LossEffect.DELETED or loss.address == UNREAD_RULES):
+                yield loss
+    for kind, (names, taken) in CUT_OFF.items():
+        if places := _changing(kept, kind, names):
+            yield from losses.find(places, taken)
+    for effect in kept:
+        if effect.type in UNJUDGED and not effect.changed <= HARMLESS:
+            yield losses.unread(effect.place, effect.type)
+    for kind, properties in OVERWRITTEN.items():
+        for each in properties:
+            if places := _changing(kept, kind, (each.name,)):
+                yield from each.find(run, stack, places)
+
+
+def _changing(effects: Iterable[Effect], kind: str, names: Collection[str]) -> set[str]:
+    """Return the places of a type's resources of which one of some properties may change."""
+    return {effect.place for effect in effects if effect.type == kind and effect.changed & {WHOLE, ANY, *names}}
+
+
+@dataclass(frozen=True)
+class Overwritten:
+    """A property that Heat writes as a whole; ``takes`` is the kind of what is in it.
+
+    ``read`` returns resources by id, ``present`` what the property contains, and ``own`` what of it the stack has put
+    there, by the value that Heat has set last (None: unknown, or without a value).
+    """
+
+    name: str
+    takes: str
+    read: Callable[[HeatStack, Collection[str]], Mapping[str, Any]]
+    present: Callable[[CloudRun, Any], Iterable[str]]
+    own: Callable[[HeatStack, Any], Iterable[str]] = lambda stack, value: value or ()
+    effect: LossEffect = LossEffect.DELETED
+
+    def find(self, run: CloudRun, stack: HeatStack, places: Iterable[str]) -> Iterator[DeletionLoss]:
+        """Yield what is in the property of resources and does not come from the stack."""
+        made = {stack.made[place].id: place for place in places if place in stack.made}
+        for resource_id, resource in self.read(stack, made).items():
+            if present := set(self.present(run, resource)):
+                place = made[resource_id]
+                value = stack.properties_of(stack.made[place]).get(self.name)
+                for item in sorted(present.difference(self.own(stack, value))):
+                    address, detail = f"{resource_id}/{item}", f"at {place}, whose {self.name} the update overwrites"
+                    yield DeletionLoss(effect=self.effect, kind=self.takes, id=address, detail=detail)
+
+
+def _records(kind: type[NeutronRecord]) -> Callable[[HeatStack, Collection[str]], Mapping[str, Any]]:
+    return lambda stack, ids: list_by_id(stack.cloud.network, kind, ids)
+
+
+def _servers(stack: HeatStack, ids: Collection[str]) -> Mapping[str, Raw]:
+    return {raw["id"]: raw for raw in stack.servers if raw["id"] in ids}
+
+
+def _volumes(stack: HeatStack, ids: Collection[str]) -> Mapping[str, Raw]:
+    return {raw["id"]: raw for raw in stack.cloud.volume.list("/volumes/detail", "volumes") if raw["id"] in ids}
+
+
+def _pair(address: str, mac: str | None) -> str:
+    return "~".join(filter(None, (str(block(address)), mac and mac.lower())))
+
+
+def _pairs(run: CloudRun, port: PortRecord) -> Iterator[str]:
+    """Yield the pairs of a port, without those of the spec, which the same run adds again."""
+    for pair in port.allowed_address_pairs:
+        if run.ownership.spec not in specs_of(pair.ip_address, port):
+            yield _pair(pair.ip_address, None if pair.mac_address == port.mac_address else pair.mac_address)
+
+
+def _own_pairs(stack: HeatStack, value: Iterable[Raw] | None) -> Iterator[str]:
+    return (_pair(pair["ip_address"], pair.get("mac_address")) for pair in value or ())
+
+
+def _own_groups(stack: HeatStack, value: Iterable[str] | None) -> Iterator[str]:
+    """Yield the ids of security groups, which a template may name; a port without a value has the default group."""
+    names = {"default"} if value is None else set(value)
+    project_id = stack.cloud.project_id
+    listed = stack.cloud.network.list("/security-groups", "security_groups", project_id=project_id)
+    yield from names
+    yield from (group.id for group in map(GroupRecord.read, listed) if group.name in names)
+
+
+def _tags(kind: type[NeutronRecord]) -> Overwritten:
+    """Return the tags of a kind of Neutron's (Heat 27.0.1, neutron/neutron.py, set_tags)."""
+    return Overwritten("tags", "tag", _records(kind), lambda run, record: record.tags)
+
+
+def _metadata(run: CloudRun, raw: Raw) -> Iterator[str]:
+    yield from raw["metadata"]
+
+
+OVERWRITTEN: Mapping[str, Collection[Overwritten]] = {
+    PORT: (
+        Overwritten("allowed_address_pairs", "address_pair", _records(PortRecord), _pairs, _own_pairs),
+        Overwritten(
+            "security_groups",
+            "group_of_port",
+            _records(PortRecord),
+            lambda run, port: port.security_groups,
+            _own_groups,
+        ),
+        _tags(PortRecord),
+    ),
+    "OS::Neutron::Net": (_tags(NetworkRecord),),
+    "OS::Neutron::ProviderNet": (_tags(NetworkRecord),),
+    "OS::Neutron::Router": (_tags(RouterRecord),),
+    "OS::Neutron::Subnet": (
+        _tags(SubnetRecord),
+        Overwritten(
+            "dns_nameservers", "name_server", _records(SubnetRecord), lambda run, subnet: subnet.dns_nameservers
+        ),
+        Overwritten(
+            "host_routes",
+            "host_route",
+            _records(SubnetRecord),
+            lambda run, subnet: (each.destination for each in subnet.host_routes),
+            lambda stack, value: (each["destination"] for each in value or ()),
+        ),
+    ),
+    SERVER: (
+        Overwritten("metadata", "metadata", _servers, _metadata),
+        Overwritten("tags", "tag", _servers, lambda run, raw: raw.get("tags") or ()),
+    ),
+    VOLUME: (
+        Overwritten("metadata", "metadata", _volumes, _metadata),
+        Overwritten(
+            "read_only",  # Heat detaches the volume, and attaches it again
+            "volume_attachment",
+            _volumes,
+            lambda run, raw: (each["server_id"] for each in raw["attachments"]),
+            lambda stack, value: stack.contained_ids,
+            LossEffect.CUT_OFF,
+        ),
+    ),
+}
+"""By type. Source: Heat 27.0.1, neutron/port.py and subnet.py, handle_update; clients/os/nova.py, meta_update;
+nova/server.py, _update_server_tags; cinder/volume.py, handle_update.
+"""
