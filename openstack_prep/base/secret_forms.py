@@ -19,9 +19,11 @@ SHORTEST = 6
 """Characters of a part of a secret that is looked for: shorter ones are in any text."""
 
 
+SHORTEST_CUT = 4
+"""Characters of a secret's beginning that are looked for at the end of a text."""
 LONGEST = 1000
-"""Characters of a secret that is found in any form, which takes time to prepare; a longer one is found as it is, and in
-JSON."""
+"""Characters of a secret that is found in any form, which takes time to prepare; a longer one is found as it is, in
+JSON, and as Python's repr."""
 
 
 def contains(text: str, secrets: Iterable[str]) -> bool:
@@ -37,6 +39,24 @@ def hide(text: str, secrets: Iterable[str]) -> str:
         for part in _coded(value):
             text = text.replace(part, HIDDEN)
     return text
+
+
+def hide_cut(text: str, secrets: Iterable[str]) -> str:
+    """Return a text that a service may have cut, with stars in place of the beginning of a secret at its end."""
+    values = {value for secret in secrets if secret for value in (secret, *_values(secret))}
+    forms = {form for value in values for form in _literal(value)}
+    for at in range(max(0, len(text) - LONGEST), len(text) - SHORTEST_CUT + 1):
+        if any(form.startswith(text[at:]) for form in forms):
+            return text[:at] + HIDDEN
+    return text
+
+
+def _literal(secret: str) -> frozenset[str]:
+    """Return a secret as it is, in JSON, in JSON within JSON, and as Python's repr, each also on one line."""
+    once = json.dumps(secret)[1:-1]
+    quoted = repr(secret)[1:-1]
+    forms = {secret, once, json.dumps(once)[1:-1], quoted, json.dumps(quoted)[1:-1], repr(quoted)[1:-1]}
+    return frozenset(forms | {" ".join(form.split()) for form in forms})
 
 
 def _values(secret: str) -> Iterator[str]:
@@ -67,8 +87,7 @@ _SPACE = rf"(?:\s|\+|{_PERCENT}(?:0[9a-d]|2[0b])|{_ESCAPES}{_BACKSLASH}(?:[nrtfv
 def _pattern(secret: str) -> re.Pattern[str]:
     """Return what finds a secret however JSON, repr, URLs, forms or HTML have escaped it, one in another, too."""
     if len(secret) > LONGEST:
-        once = json.dumps(secret)[1:-1]
-        return re.compile("|".join(map(re.escape, (json.dumps(once)[1:-1], once, secret, " ".join(secret.split())))))
+        return re.compile("|".join(map(re.escape, sorted(_literal(secret), key=len, reverse=True))))
     return re.compile("".join(map(_escaped, re.findall(r"[A-Za-z0-9_]+|\\+|\s+|.", secret.strip() or secret))))
 
 

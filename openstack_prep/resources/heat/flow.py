@@ -154,12 +154,14 @@ class Flow:
         """Return the parameters whose values reach a resource, also by attributes of other resources."""
         return self._reaching(self.resources.get(resource), frozenset({resource}))
 
-    def alters(self, parameters: frozenset[str], resource: str) -> bool:
-        """Whether a resource gets what a function makes of some parameters, such as a part of a text.
+    def alters(self, parameters: frozenset[str], resource: str, prop: str = "") -> bool:
+        """Whether a resource, or one of its properties, gets what a function makes of parameters, as a part of a text.
 
         A function of another resource's attribute counts as well: the attribute may be such a parameter.
         """
         part = self.resources.get(resource)
+        if prop and part:
+            part = part["properties"][prop]
         parts = (part, *self._parts_behind(part, frozenset({resource})))
         taken = (*((PARAMETERS, name) for name in parameters), *((ATTRIBUTES, name) for name in self.resources))
         spots = (spot for each in parts for by, name in taken for spot in _spots(each, by, name, self._conditions, ""))
@@ -213,7 +215,8 @@ COPYING = frozenset(
         *("map_merge", "list_concat", "list_concat_unique", "Fn::Join", "Fn::Replace"),
     )
 )
-"""Functions whose result contains their arguments as they are."""
+"""Functions whose result contains their arguments as they are, apart from the text in which they replace something."""
+REPLACING = ("str_replace", "str_replace_strict", "str_replace_vstrict", "Fn::Replace")
 ALTERING = frozenset(
     (
         *("digest", "yaql", "str_split", "map_replace", "filter", "make_url", "resource_facade", "get_file"),
@@ -455,9 +458,22 @@ def _spots(
                 yield from _spots(inner, by, name, conditions, place, keys, function)
             elif function == "if" and isinstance(each, list) and each:
                 yield from _spots(conditions.branches(each), by, name, conditions, place, keys, altered_by)
+            elif function in REPLACING and (parts := _replaced(each)):
+                text, values = parts
+                yield from _spots(text, by, name, conditions, f"{place}.{key}.template", keys, altered_by or function)
+                yield from _spots(values, by, name, conditions, f"{place}.{key}.params", keys, altered_by)
             elif function in COPYING:
                 yield from _spots(each, by, name, conditions, f"{place}.{key}", keys, altered_by)
             elif function in ALTERING:
                 yield from _spots(each, by, name, conditions, f"{place}.{key}", keys, altered_by or function)
             else:
                 yield from _spots(each, by, name, conditions, f"{place}.{key}", (*keys, str(key)), altered_by)
+
+
+def _replaced(arguments: object) -> tuple[object, object] | None:
+    """Return the text in which a function replaces something, and what comes into it; None if nothing is replaced."""
+    if isinstance(arguments, Mapping):
+        text, values = arguments.get("template"), arguments.get("params")
+    else:
+        values, text = arguments if isinstance(arguments, list) and len(arguments) == 2 else (None, None)
+    return (text, values) if values else None

@@ -507,7 +507,7 @@ class Waiting:
         of_nova = {at: each for at, each in self.failed.items() if at in self.faults}
         of_nova |= {each.place: each for each in self.servers.read_all(self.events)} if self.servers else {}
         inner = {at for at in self.faults if not any(fault.startswith(f"{at}.") for fault in self.faults)}
-        reasons = [] if inner else [("", str(stack["stack_status_reason"]))]
+        reasons = [] if inner else [("", [str(stack["stack_status_reason"])])]
         for at in sorted(inner | of_nova.keys()):
             _, of_heat = self.faults.get(at, ("", ""))
             texts = [of_heat] if of_heat else []
@@ -515,17 +515,18 @@ class Waiting:
                 texts.append(of_nova[at].text)
             if not of_heat and of_nova[at].unchanged:
                 texts.append(f"Heat stops waiting for this at {self._ends}, and updates the server again only then")
-            reasons.append((at, "; ".join(texts)))
-        causes = [(at, text) for at, text in reasons if not text.endswith(CANCELLED)] or reasons
-        return [f"{at}: {self._shown(at, text)}" if at else self._shown(at, text) for at, text in causes]
+            reasons.append((at, texts))
+        causes = [(at, texts) for at, texts in reasons if not texts[-1].endswith(CANCELLED)] or reasons
+        return [f"{at}: {self._shown(at, *texts)}" if at else self._shown(at, *texts) for at, texts in causes]
 
-    def _shown(self, at: str, text: str) -> str:
-        """Return a reason without secrets."""
+    def _shown(self, at: str, *texts: str) -> str:
+        """Return a reason without secrets; Heat and Nova cut it (Heat 27.0.1, objects/event.py: 255 characters)."""
         if self.is_private(at):
             stack_id = self.path.rpartition("/")[2]
             command = shell.join(["openstack", "stack", "event", "list", "--nested-depth", str(DEPTH), stack_id])
             return f"its reason is not shown, because it may repeat a hidden parameter; {command} has what Heat knows"
-        return secret_forms.hide(text, self.hidden())
+        hidden = [*self.hidden()]
+        return "; ".join(secret_forms.hide(secret_forms.hide_cut(text, hidden), hidden) for text in texts)
 
     @property
     def _ends(self) -> str:

@@ -26,14 +26,16 @@ from openstack_prep.resources.heat.flow import Flow, list_kept
 from openstack_prep.resources.heat.operation import ResourceTypes, ServerActions, Signals, Waiting, in_progress
 from openstack_prep.resources.heat.package import Package, digest
 from openstack_prep.resources.heat.preview import Effect, Refused, preview_update
+from openstack_prep.resources.heat.refusals import without_altered
 from openstack_prep.resources.heat.secret_outputs import looks_secret, secret_outputs
 from openstack_prep.resources.heat.stacks import SERVER, VOLUME, HeatResource, HeatStack, stack_of, stacks_of
 from openstack_prep.resources.image.glance import ID, NAME, SPEC
 from openstack_prep.resources.orchestration import checks
 from openstack_prep.resources.orchestration.checks import QuotaCheck
 from openstack_prep.resources.orchestration.inputs import Inputs, StackNeighbours
-from openstack_prep.resources.orchestration.losses import StackLosses, list_undeclared, taken_by_update
+from openstack_prep.resources.orchestration.losses import StackLosses, list_undeclared
 from openstack_prep.resources.orchestration.record import PENDING, StackRecord, group_names
+from openstack_prep.resources.orchestration.update_losses import taken_by_update
 
 COMPARED = ("template", "parameters", "environment", "tags", "status")
 DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
@@ -192,7 +194,7 @@ class Stack(Inputs, LeavesContent):
                 record.stack, body, secrets, before, names, record.missing, is_settled=record.status in SETTLED
             )
         except Refused as error:
-            return replace(record, asked=True, refused=str(error))
+            return replace(record, asked=True, refused=without_altered(str(error), self.package))
         known = {effect.place for effect in found}
         found += [Effect("replace", place, VOLUME) for place in record.outdated if place not in known]
         package = self.package

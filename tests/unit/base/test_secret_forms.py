@@ -72,3 +72,30 @@ def test_a_printed_command_stays(word: str) -> None:
     command = shell.join(["openstack", "--os-cloud", word, word])
     assert shlex.split(command) == ["openstack", "--os-cloud", word, word]
     assert Mistake("spec.yaml", "what", command).fix == command
+
+
+LONG = "clouds:\n  prod:\n    auth:\n" + '      name: "hunter2"\n' * 80
+
+
+@pytest.mark.parametrize(
+    "form", [repr, json.dumps, lambda text: repr({"a": text}), lambda text: json.dumps(repr(text))]
+)
+@pytest.mark.parametrize("is_on_one_line", [False, True])
+def test_long_secrets_are_found_as_services_quote_them(form: Callable[[str], str], is_on_one_line: bool) -> None:
+    text = f"Invalid: {form(LONG)}"
+    text = " ".join(text.split()) if is_on_one_line else text
+    assert "hunter2" not in secret_forms.hide(text, [LONG])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Value: pa'ss w", f"Value: {HIDDEN}"),
+        ("Value: \"pa'ss wo", f'Value: "{HIDDEN}'),
+        ("Value: {'a': 'first-sec", f"Value: {{'a': '{HIDDEN}"),
+        ("the end of a pa", "the end of a pa"),
+        ("pa'ss word; see above", "pa'ss word; see above"),
+    ],
+)
+def test_the_beginning_of_a_secret_at_the_end_of_a_text_is_hidden(text: str, shown: str) -> None:
+    assert secret_forms.hide_cut(text, ["pa'ss word\nand more", "x, first-secret"]) == shown
