@@ -44,6 +44,7 @@ from openstack_prep.core.model import ATTACHED, Key, Observed, OwnershipTag, Res
 from openstack_prep.core.resource import Undeclarable
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.network import ON_PORT
 from openstack_prep.resources.image import glance
 from openstack_prep.resources.image.glance import ImageRecord
 from openstack_prep.resources.lists import queries
@@ -570,6 +571,8 @@ class Leftover(Resource[CloudRun], Undeclarable):
             whole = thing in ("port", "server")
             rows = [row for row in extensions.cascades(thing) if row.effect is LossEffect.CUT_OFF or whole]
             yield from cascades.find_losses(view, by_thing[thing], going, rows)
+        of_servers = list(_with_servers(view, by_thing["server"], going))
+        yield from cascades.find_losses(view, of_servers, going, (*extensions.cascades("port"), ON_PORT))
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         if self.thing == "router":
@@ -581,6 +584,15 @@ class Leftover(Resource[CloudRun], Undeclarable):
             untag(run.admin, observed.record_as(NetworkRecord), self.detail)
         else:
             remove(run, self.thing, cast(ClusterRecord, observed.record))
+
+
+def _with_servers(run: CloudRun, servers: Iterable[Deletion], going: frozenset[str]) -> Iterator[Deletion]:
+    """Yield the ports that Nova has made for servers, and deletes with them."""
+    by_id = {each.id: cast(Leftover, each.resource) for each in servers}
+    for infra_id in {each.infra_id for each in by_id.values()}:
+        for port in _ports(run, infra_id):
+            if port.device_id in by_id and port.id not in going:
+                yield Deletion(by_id[port.device_id], Observed(id=port.id, record=port))
 
 
 @query

@@ -104,7 +104,10 @@ def test_all_of_one_cluster_and_nothing_of_another(tenant: Tenant, here: Prep) -
 
 
 def test_what_it_takes_from_others_has_to_be_allowed(tenant: Tenant, here: Prep) -> None:
-    """A rule that admits the workers, a server booted from the cluster's image, and a volume restored from a backup."""
+    """A rule that admits the workers, a server booted from the cluster's image, a volume restored from a backup.
+
+    And a floating IP on a port that Nova has made for a machine.
+    """
     connection = tenant.connect()
     neutron, nova, cinder = connection.network, connection.compute, connection.block_storage
     standin.make(connection, DEV, masters=1, workers=0)
@@ -119,10 +122,21 @@ def test_what_it_takes_from_others_has_to_be_allowed(tenant: Tenant, here: Prep)
     flavor = nova.find_flavor("m1.small").id
     server = nova.create_server(name="theirs", flavor_id=flavor, image_id=image.id, networks="none")
     nova.wait_for_server(server, interval=0.2, wait=60)
+    outside = neutron.find_network("external", ignore_missing=False).id
+    network = neutron.create_network(name="of-the-user")
+    subnet = neutron.create_subnet(network_id=network.id, ip_version=4, cidr="10.44.0.0/24")
+    router = neutron.create_router(name="of-the-user", external_gateway_info={"network_id": outside})
+    neutron.add_interface_to_router(router, subnet_id=subnet.id)
+    place = {"networks": [{"uuid": network.id}], "metadata": {"openshiftClusterID": DEV}}
+    machine = nova.create_server(name=f"{DEV}-extra", flavor_id=flavor, image_id=image.id, **place)
+    nova.wait_for_server(machine, interval=0.2, wait=60)
+    (port,) = neutron.ports(device_id=machine.id)
+    reached = neutron.create_ip(floating_network_id=outside, port_id=port.id)
 
     shown = json.loads(here.run("cleanup", "--infra-id", DEV, "--plan", "--format", "json", code=2).stdout)
     losses = {loss["address"]: loss["effect"] for step in shown["steps"] for loss in step.get("losses", ())}
-    assert losses == {f"security_group_rule/{admits.id}": "cut off", f"server/{server.id}": "cut off"}
+    taken = (f"security_group_rule/{admits.id}", f"server/{server.id}", f"floating_ip/{reached.id}")
+    assert losses == dict.fromkeys(taken, "cut off")
     here.run("cleanup", "--infra-id", DEV, "--yes", "--allow-loss", f"server/{server.id}", code=2)
     assert neutron.find_security_group(f"{DEV}-worker") is not None
     allowed = [word for address in losses for word in ("--allow-loss", address)]

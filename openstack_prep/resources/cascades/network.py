@@ -268,6 +268,16 @@ PORT: CascadeTable = (
     _logs("target_id"),
 )
 
+ON_PORT = CascadeRow(
+    effect=LossEffect.CUT_OFF,
+    takes="floating_ip",
+    what="floating IPs of other projects on a port",
+    source="Neutron 29.0.0, db/l3_db.py, disassociate_floatingips",
+    read=in_neutron("/floatingips", "port_id", name=lambda run, raw: str(raw["floating_ip_address"])),
+    hidden=True,
+)
+"""For ports that a spec does not declare."""
+
 FLOATING_IP: CascadeTable = (
     CascadeRow(
         effect=LossEffect.DELETED,
