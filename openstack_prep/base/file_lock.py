@@ -209,6 +209,8 @@ def _lock(folder: Path, lock: Path, flags: int, waiting: LockWait) -> int:
         make_private_folder(folder)
         descriptor = os.open(lock, flags | os.O_CLOEXEC, 0o600)
         try:
+            if flags & os.O_CREAT:
+                _share(descriptor, os.stat(folder))
             waiting.lock(descriptor)
             if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
                 return descriptor
@@ -218,3 +220,16 @@ def _lock(folder: Path, lock: Path, flags: int, waiting: LockWait) -> int:
             os.close(descriptor)
             raise
         os.close(descriptor)
+
+
+def _share(descriptor: int, folder: os.stat_result) -> None:
+    """Let whoever may write to a folder use a lock file in it, which is empty, also if root has created it."""
+    found = os.fstat(descriptor)
+    if found.st_uid != os.geteuid():
+        return
+    writers = folder.st_mode & 0o022
+    mode = 0o600 | writers | writers << 1  # who writes reads, too
+    if found.st_mode & 0o777 != mode:
+        os.fchmod(descriptor, mode)
+    if found.st_uid == 0 and (folder.st_uid, folder.st_gid) != (found.st_uid, found.st_gid):
+        os.fchown(descriptor, folder.st_uid, folder.st_gid)

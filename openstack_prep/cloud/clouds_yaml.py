@@ -19,7 +19,7 @@ from openstack_prep.base.file_lock import writer_after
 from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.given_file import read_bytes
-from openstack_prep.base.private_file import remove_file, write_private
+from openstack_prep.base.private_file import remove_file, write_private, write_shared
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.entries import OWNER as OWNER
 from openstack_prep.cloud.entries import owner_of as owner_of
@@ -57,7 +57,7 @@ def drop(path: Path, name: str, wanted: Callable[[Any], bool] = lambda found: Tr
         with _as_mistake(path):
             text = remove(_text(target), name)
         if text.strip():
-            write_private(target, text)
+            write_shared(target, text)  # without the entry, its mode is the owner's choice
         else:
             remove_file(target)
 

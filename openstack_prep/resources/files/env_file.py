@@ -18,7 +18,7 @@ from openstack_prep.base.errors import LoginBlocked, Mistake, PrepError
 from openstack_prep.base.fields import File, Name, Text
 from openstack_prep.base.file_lock import writer_after
 from openstack_prep.base.given_file import read_text, unreadable
-from openstack_prep.base.private_file import PRIVATE, mode, remove_file, write_private
+from openstack_prep.base.private_file import PRIVATE, mode, remove_file, write_private, write_shared
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import clouds_yaml
@@ -159,7 +159,7 @@ class EnvFile(Resource[CloudRun], Unguarded):
                 return
             left = _without(read_text(target), self.exports())
             if left:
-                write_private(target, left)
+                write_shared(target, left)
                 run.note(self.key, f"{self.path} stays with the lines that this spec has not written")
             else:
                 remove_file(target)

@@ -18,7 +18,7 @@ import pytest
 
 from openstack_prep.base import file_lock
 from openstack_prep.base.errors import FileLocked
-from openstack_prep.base.file_lock import LOCK, one_writer, writer_after
+from openstack_prep.base.file_lock import LOCK, one_writer, turn, writer_after
 from openstack_prep.resources.files.marked_files import MarkedFiles
 from tests.unit.texts import contains, expect_error
 
@@ -147,3 +147,10 @@ def test_a_folder_that_it_creates_is_its_owners_alone(tmp_path: Path) -> None:
             assert [stat.S_IMODE((tmp_path / each).stat().st_mode) for each in ("a", "a/b")] == [0o700, 0o700]
     finally:
         os.umask(before)
+
+
+@pytest.mark.parametrize(("folder", "lock"), [(0o700, 0o600), (0o755, 0o600), (0o770, 0o660), (0o777, 0o666)])
+def test_whoever_writes_to_a_folder_may_lock_in_it(tmp_path: Path, folder: int, lock: int) -> None:
+    tmp_path.chmod(folder)
+    with turn(tmp_path / "clouds.yaml"):
+        assert (tmp_path / ".clouds.yaml.lock").stat().st_mode & 0o777 == lock

@@ -266,3 +266,11 @@ def test_who_judges_an_entry_locks_nobody_out(tmp_path: Path, monkeypatch: pytes
     assert clouds_yaml.read(path) == {"a": {"auth": {"username": "me"}}, "b": {"auth": {}}}
     clouds_yaml.drop(path, "a", lambda found: clouds_yaml.drop(path, "b") is None)
     assert not path.exists()
+
+
+def test_the_mode_stays_when_an_entry_goes(tmp_path: Path) -> None:
+    path = tmp_path / "clouds.yaml"
+    path.write_text("clouds: {mine: {auth: {}}, theirs: {auth: {}}}\n")
+    path.chmod(0o640)
+    clouds_yaml.drop(path, "mine")
+    assert path.stat().st_mode & 0o777 == 0o640
