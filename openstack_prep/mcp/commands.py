@@ -5,6 +5,7 @@ So a tool does what the command does, and an answer contains what the command sh
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -17,6 +18,13 @@ from pathlib import Path
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.programs import SWITCH
 from openstack_prep.base.raw import Values
+
+RUN = """
+import json, runpy, sys
+sys.argv[1:] = json.load(sys.stdin)
+runpy.run_module("openstack_prep.cli.main", run_name="__main__", alter_sys=True)
+"""
+"""Runs a command whose words come from standard input: others see the arguments of a process."""
 
 
 @dataclass(frozen=True)
@@ -60,18 +68,22 @@ class Commands:
         environment = dict(os.environ)
         if not self.allow_programs:
             environment[SWITCH] = "off"
-        return subprocess.Popen(
-            # -P: no module of the folder is imported
-            [sys.executable, "-P", "-m", "openstack_prep.cli.main", "--color", "never", *words],
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", RUN],  # -P: no module of the folder is imported
             cwd=self.folder,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
             start_new_session=True,
         )
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), process.stdin:  # it has ended, which ``finish`` reports
+            json.dump(["--color", "never", *words], process.stdin)
+        process.stdin = None  # ``communicate`` would write to it
+        return process
 
     def finish(self, process: subprocess.Popen[str]) -> Ended:
         """Wait until a command ends."""

@@ -52,6 +52,14 @@ def test_no_module_of_the_folder_is_imported(folder: Path) -> None:
     assert (ended.code, ended.has_result, ended.notes) == (0, True, ())
 
 
+def test_values_are_no_arguments_of_a_process(folder: Path) -> None:
+    """Every user of a machine sees these."""
+    commands = Commands(folder)
+    process = commands.start(["plan", "--var=token=hunter2", "./spec.yaml"])
+    assert "hunter2" not in Path(f"/proc/{process.pid}/cmdline").read_text()
+    assert commands.finish(process).code == 2
+
+
 def test_a_command_is_interrupted(folder: Path) -> None:
     os.mkfifo(folder / "pipe.yaml")
     commands = Commands(folder)
