@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -99,10 +100,11 @@ class Lab:
             api.destroy(self.cloud, Spec(self.name, added)).raise_for_failures()
         self.declared = base
 
-    def destroy_stacks(self, *only: Stack) -> set[str]:
+    def destroy_stacks(self, *only: Stack, allow_loss: Collection[str] = ()) -> set[str]:
         """Take back all stacks, or only some of them, as the project's own user, whom other tests need still."""
         stacks = only or tuple(each for each in self.declared.values() if isinstance(each, Stack))
-        report = api.destroy(self.as_user(), Spec(self.name, tuple(replace(each, project=None) for each in stacks)))
+        wanted = Spec(self.name, tuple(replace(each, project=None) for each in stacks))
+        report = api.destroy(self.as_user(), wanted, allow_loss=allow_loss)
         report.raise_for_failures()
         for each in stacks:
             self.declared.pop(each.key, None)

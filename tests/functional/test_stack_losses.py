@@ -16,6 +16,7 @@ import yaml
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.core.model import Status
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.heat import operation
 from openstack_prep.resources.network.network import Network
@@ -459,3 +460,167 @@ def test_what_leads_to_addresses_of_a_stack_is_named_before_these_change(
         for each in (to_server, to_port):
             neutron.delete_ip(each)
     assert lab.apply(*base, moved) == {"stack/addressed": "update"}
+
+
+WRITTEN = """
+heat_template_version: wallaby
+parameters:
+  pairs: {type: json}
+  tag: {type: string}
+  image: {type: string}
+resources:
+  group: {type: OS::Neutron::SecurityGroup}
+  port:
+    type: OS::Neutron::Port
+    properties:
+      network: nodes
+      allowed_address_pairs: {get_param: pairs}
+      security_groups: [{get_resource: group}, DEFAULT]
+      tags: [{get_param: tag}]
+  server:
+    type: OS::Nova::Server
+    properties:
+      flavor: m1.small
+      image: {get_param: image}
+      networks: [{port: {get_resource: port}}]
+      metadata: {label: {get_param: tag}}
+  volume: {type: OS::Cinder::Volume, properties: {size: 1, metadata: {label: {get_param: tag}}}}
+"""
+
+
+def test_what_others_have_put_into_lists_that_an_update_writes_is_named(
+    lab: Lab, tmp_path: Path, images: tuple[str, str]
+) -> None:
+    """Heat writes lists and mappings as a whole. The spec's own pairs are there again after the same run."""
+    mine = AddressPairs(name="mine", addresses=("10.0.0.100",), stack="written")
+    given: dict[str, Any] = {"pairs": [{"ip_address": "10.0.0.50"}], "tag": "a", "image": images[0]}
+    text = WRITTEN.replace("DEFAULT", "default")
+    lab.apply(written(tmp_path, "written", text, **given), mine)
+    neutron, compute, volumes = lab.admin.network, lab.admin.compute, lab.admin.block_storage
+    (port,) = [each for each in neutron.ports(project_id=lab.project_id) if each.allowed_address_pairs]
+    pairs = [*port.allowed_address_pairs, {"ip_address": "10.0.0.200"}, {"ip_address": "10.0.0.201"}]
+    theirs = neutron.create_security_group(name="monitoring", project_id=lab.project_id)
+    neutron.update_port(port, allowed_address_pairs=pairs, security_group_ids=[*port.security_group_ids, theirs.id])
+    neutron.set_tags(port, [*neutron.get_port(port.id).tags, "backup", "openstack-prep:other~10.0.0.201"])
+    server = compute.get_server(port.device_id)
+    compute.set_server_metadata(server, owner="me")
+    (volume,) = volumes.volumes(all_projects=True, project_id=lab.project_id)
+    volumes.set_volume_metadata(volume, owner="me")
+    taken = {
+        "pairs": {f"address_pair/{port.id}/10.0.0.200", f"address_pair/{port.id}/10.0.0.201"},
+        "tag": {f"tag/{port.id}/backup", f"tag/{port.id}/openstack-prep:other~10.0.0.201"}
+        | {f"tag/{port.id}/openstack-prep:{lab.name}~10.0.0.100"}
+        | {f"metadata/{each.id}/owner" for each in (server, volume)},
+        "groups": {f"group_of_port/{port.id}/{theirs.id}"},
+    }
+    edits: dict[str, Any] = {"pairs": {"pairs": [{"ip_address": "10.0.0.51"}]}, "tag": {"tag": "b"}, "groups": {}}
+    for name, edit in edits.items():
+        edited = written(
+            tmp_path, "written", WRITTEN.replace(", DEFAULT", "") if name == "groups" else text, **given | edit
+        )
+        said = "\n".join(map(str, lab.plan(edited, mine).refusals))
+        assert set(re.findall(r"--allow-loss '?([^\s']+)", said)) == taken[name]
+    edited = written(tmp_path, "written", text, **given | edits["pairs"])
+    assert lab.apply(edited, mine, allow_loss=taken["pairs"])["stack/written"] == "update"
+    left = {each["ip_address"] for each in neutron.get_port(port.id).allowed_address_pairs}
+    assert left == {"10.0.0.51", "10.0.0.100"}
+    lab.destroy_stacks()
+    neutron.delete_security_group(theirs)
+
+
+CUTTING = """
+heat_template_version: wallaby
+parameters: {up: {type: boolean}, read_only: {type: boolean}, label: {type: string}}
+resources:
+  net: {type: OS::Neutron::Net, properties: {name: of-stack}}
+  sub: {type: OS::Neutron::Subnet, properties: {network: {get_resource: net}, cidr: 10.9.0.0/24}}
+  router:
+    type: OS::Neutron::Router
+    properties: {external_gateway_info: {network: external}, admin_state_up: {get_param: up}}
+  joined:
+    type: OS::Neutron::RouterInterface
+    properties: {router: {get_resource: router}, subnet: {get_resource: sub}}
+  volume: {type: OS::Cinder::Volume, properties: {size: 1, read_only: {get_param: read_only}}}
+  inner:
+    type: OS::Heat::Stack
+    properties:
+      template: {str_replace: {template: {get_file: inner.yaml}, params: {LABEL: {get_param: label}}}}
+"""
+INNER = """
+heat_template_version: wallaby
+resources: {value: {type: "OS::Heat::Value", properties: {value: LABEL}}}
+"""
+
+
+def test_changes_in_place_that_cut_others_off_are_named(lab: Lab, tmp_path: Path, images: tuple[str, str]) -> None:
+    (tmp_path / "inner.yaml").write_text(INNER)
+    given = {"up": True, "read_only": False, "label": "a"}
+    lab.apply(written(tmp_path, "cutting", CUTTING, **given))
+    neutron, compute = lab.admin.network, lab.admin.compute
+    network = neutron.find_network("of-stack", project_id=lab.project_id, ignore_missing=False)
+    port = neutron.create_port(
+        network_id=network.id, project_id=lab.project_id, device_owner="compute:x", name="theirs"
+    )
+    (volume,) = lab.admin.block_storage.volumes(all_projects=True, project_id=lab.project_id)
+    nodes = neutron.find_network("nodes", project_id=lab.project_id, ignore_missing=False)
+    user: Any = lab.as_user()
+    flavor = compute.find_flavor("m1.small", ignore_missing=False)
+    image = lab.admin.image.find_image(images[0], ignore_missing=False)
+    theirs = {"name": "t", "flavorRef": flavor.id, "imageRef": image.id, "networks": [{"uuid": nodes.id}]}
+    server_id = user.compute.post("/servers", {"server": theirs})["server"]["id"]
+    compute.wait_for_server(compute.get_server(server_id))
+    user.compute.post(f"/servers/{server_id}/os-volume_attachments", {"volumeAttachment": {"volumeId": volume.id}})
+    for edit, loss in (
+        ({"up": False}, f"port/{port.id}"),
+        ({"read_only": True}, f"volume_attachment/{volume.id}/{server_id}"),
+        ({"label": "b"}, "unread/cutting/inner"),
+    ):
+        said = "\n".join(map(str, lab.plan(written(tmp_path, "cutting", CUTTING, **given | edit)).refusals))
+        assert re.findall(r"--allow-loss (\S+)", said) == [loss]
+    compute.delete_server(server_id)
+    compute.wait_for_delete(compute.get_server(server_id))
+    neutron.delete_port(port)
+    assert lab.apply(written(tmp_path, "cutting", CUTTING, **given | {"up": False})) == {"stack/cutting": "update"}
+    lab.destroy_stacks(allow_loss=["unread/cutting/inner"])
+
+
+TAKING = """
+heat_template_version: wallaby
+parameters: {fip: {type: string}, more: {type: boolean}}
+conditions: {more: {get_param: more}}
+resources:
+  port: {type: OS::Neutron::Port, properties: {network: nodes}}
+  attached:
+    type: OS::Neutron::FloatingIPAssociation
+    condition: more
+    properties: {floatingip_id: {get_param: fip}, port_id: {get_resource: port}}
+  box: {type: OS::Swift::Container, condition: more, properties: {name: shared-box}}
+"""
+
+
+def test_a_new_resource_takes_nothing_that_serves_others(lab: Lab, tmp_path: Path) -> None:
+    """In a new stack, and in one that an update adds to."""
+    neutron, user = lab.admin.network, lab.as_user()
+    router = Router(name="out", external_network="external", interfaces=("nodes",))
+    lab.apply(router)
+    role = lab.admin.identity.find_role("swiftoperator", ignore_missing=False)
+    lab.admin.identity.assign_project_role_to_user(lab.project_id, user.user_id, role)
+    user = lab.as_user()
+    nodes = neutron.find_network("nodes", project_id=lab.project_id, ignore_missing=False)
+    theirs = neutron.create_port(network_id=nodes.id, project_id=lab.project_id)
+    external = neutron.find_network("external", ignore_missing=False).id
+    fip = neutron.create_ip(floating_network_id=external, project_id=lab.project_id, port_id=theirs.id)
+    user.object_store.request("PUT", "/shared-box")
+    first = written(tmp_path, "taking", TAKING, fip=fip.id, more=False)
+    second = written(tmp_path, "taking", TAKING, fip=fip.id, more=True)
+    for _ in range(2):
+        said = str(lab.plan(router, second).refusals)
+        assert f"serves port {theirs.id}" in said
+        assert "shared-box exists" in said
+        lab.apply(router, first)
+    neutron.update_ip(fip, port_id=None)
+    user.object_store.request("DELETE", "/shared-box")
+    assert lab.apply(router, second) == {"stack/taking": "update"}
+    lab.destroy_stacks()
+    neutron.delete_ip(fip)
+    neutron.delete_port(theirs)
