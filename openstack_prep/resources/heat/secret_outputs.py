@@ -27,8 +27,10 @@ SECRET_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "OS::Barbican::RSAContainer": ALL,
     "OS::Barbican::Secret": ALL,
     "OS::Heat::RandomString": ALL,
+    "OS::Heat::ResourceChain": ALL,
     "OS::Heat::SoftwareDeployment": ALL,
     "OS::Heat::SoftwareDeploymentGroup": ALL,
+    "OS::Heat::Stack": ALL,
     "OS::Heat::StructuredDeployment": ALL,
     "OS::Heat::StructuredDeploymentGroup": ALL,
     "OS::Heat::SwiftSignal": ALL,
@@ -40,7 +42,10 @@ SECRET_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "OS::Nova::Server": frozenset({"console_urls", "os_collect_config", "show"}),
     "OS::Zaqar::SignedQueueURL": ALL,
 }
-"""Attributes that are secrets, or contain what servers have sent; ALL: each one, and the resource as a whole."""
+"""Attributes that are secrets, or contain what servers have sent; ALL: each one, and the resource as a whole.
+
+A chain and an inner stack may consist of such resources, which are not looked for.
+"""
 UNSEEN = {"OS::Nova::Server": ("admin_pass", "personality", "user_data")}
 """Properties that no other attribute of a resource is made of (Heat 27.0.0, nova/server.py, attributes_schema)."""
 MEMBERS = {

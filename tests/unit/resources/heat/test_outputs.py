@@ -19,6 +19,8 @@ resources:
   handle: {type: OS::Heat::WaitConditionHandle}
   node: {type: node.yaml}
   nodes: {type: OS::Heat::ResourceGroup, properties: {resource_def: {type: Alias::Node}}}
+  chain: {type: OS::Heat::ResourceChain, properties: {resources: [node.yaml]}}
+  inner: {type: OS::Heat::Stack, properties: {template: {get_file: node.yaml}}}
   drawn: {type: OS::Heat::ResourceGroup, properties: {resource_def: {type: OS::Heat::RandomString}}}
 outputs:
   of_random: {value: {get_attr: [random, value]}}
@@ -31,6 +33,8 @@ outputs:
   of_nested_at_large: {value: {get_attr: [node, show]}}
   of_group: {value: {get_attr: [nodes, login]}}
   of_member: {value: {get_attr: [nodes, resource.0.login]}}
+  of_chain: {value: {get_attr: [chain, attributes, login]}}
+  of_inner: {value: {get_attr: [inner, outputs, login]}}
   of_drawn: {value: {get_attr: [drawn, value]}}
   private_key: {value: x}
   admin-password: {value: x}
