@@ -26,6 +26,7 @@ SECRET_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "OS::Barbican::Order": ALL,
     "OS::Barbican::RSAContainer": ALL,
     "OS::Barbican::Secret": ALL,
+    "OS::Heat::MultipartMime": ALL,
     "OS::Heat::RandomString": ALL,
     "OS::Heat::ResourceChain": ALL,
     "OS::Heat::SoftwareDeployment": ALL,
@@ -44,7 +45,7 @@ SECRET_ATTRIBUTES: Mapping[str, frozenset[str]] = {
 }
 """Attributes that are secrets, or contain what servers have sent; ALL: each one, and the resource as a whole.
 
-A chain and an inner stack may consist of such resources, which are not looked for.
+A chain and an inner stack may consist of such resources, and a MIME text contains others: nothing is looked for there.
 """
 UNSEEN = {"OS::Nova::Server": ("admin_pass", "personality", "user_data")}
 """Properties that no other attribute of a resource is made of (Heat 27.0.0, nova/server.py, attributes_schema)."""
@@ -82,7 +83,20 @@ def secret_outputs(package: Package) -> frozenset[str]:
         text = package.files.get(kind)
         return None if text is None else parse_yaml(text.decode() if isinstance(text, bytes) else text) or {}
 
-    return _outputs(package.template, nested, registry, MOST)
+    return _outputs(_as_hot(package.template), nested, registry, MOST)
+
+
+def _as_hot(template: Raw) -> Raw:
+    """Return resources and outputs of a template in CloudFormation's form as those of Heat's own."""
+    if not isinstance(template.get("Resources"), Mapping):
+        return template
+    resources, outputs = template["Resources"], template.get("Outputs") or {}
+    return {
+        "resources": {
+            name: {"type": each.get("Type"), "properties": each.get("Properties")} for name, each in resources.items()
+        },
+        "outputs": {name: {"value": each.get("Value")} for name, each in outputs.items()},
+    }
 
 
 Nested = Callable[[str], Raw | None]
@@ -133,6 +147,8 @@ def _member(use: ValueUse, definition: Raw) -> tuple[Raw, str]:
 def _is_source(use: ValueUse, resources: Raw, nested: Nested, registry: Raw, depth: int) -> bool:
     """Whether what is taken from a resource is a secret."""
     definition, attribute = _member(use, resources.get(use.name) or {})
+    if use.name in (registry.get("resources") or {}):  # of another type than its own, which may be a secret's
+        return True
     kind = str(definition.get("type"))
     kind = str(registry.get(kind, kind))
     if kind in SECRET_ATTRIBUTES:

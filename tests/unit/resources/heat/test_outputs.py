@@ -107,6 +107,30 @@ def test_forms_of_others(text: str) -> None:
     assert not looks_secret(text)
 
 
+def test_outputs_of_a_template_of_cloudformation() -> None:
+    template = {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Resources": {"drawn": {"Type": "OS::Heat::RandomString"}, "net": {"Type": "OS::Neutron::Net"}},
+        "Outputs": {
+            "word": {"Value": {"Fn::GetAtt": ["drawn", "value"]}},
+            "id": {"Value": {"Fn::GetAtt": ["net", "show"]}},
+        },
+    }
+    assert secret_outputs(Package(template, {}, {})) == {"word"}
+
+
+def test_outputs_of_a_resource_whose_type_the_environment_replaces() -> None:
+    template = {
+        "resources": {"one": {"type": "My::Own"}, "other": {"type": "OS::Neutron::Net"}},
+        "outputs": {
+            "word": {"value": {"get_attr": ["one", "value"]}},
+            "id": {"value": {"get_attr": ["other", "name"]}},
+        },
+    }
+    registry = {"My::Own": "OS::Heat::None", "resources": {"one": {"My::Own": "OS::Heat::RandomString"}}}
+    assert secret_outputs(Package(template, {}, {"resource_registry": registry})) == {"word"}
+
+
 NESTED = """
 heat_template_version: 2018-08-31
 parameters: {name: {type: string}, files: {type: string, hidden: true}}
