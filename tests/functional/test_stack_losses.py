@@ -415,7 +415,10 @@ ADDRESSED = """
 heat_template_version: wallaby
 parameters: {image: {type: string}, address: {type: string}, network: {type: string}, label: {type: string}}
 resources:
-  port: {type: OS::Neutron::Port, properties: {network: nodes, fixed_ips: [{ip_address: {get_param: address}}]}}
+  port:
+    type: OS::Neutron::Port
+    properties: {network: nodes, fixed_ips: [{ip_address: {get_param: address}}]}
+    deletion_policy: Delete
   server:
     type: OS::Nova::Server
     properties:
@@ -446,12 +449,13 @@ def test_what_leads_to_addresses_of_a_stack_is_named_before_these_change(
     try:
         renamed = written(tmp_path, "addressed", ADDRESSED, address="10.0.0.50", **given | {"label": "b"})
         assert lab.apply(*base, renamed) == {"stack/addressed": "update"}
-        for edit, loss in (
-            ({"address": "10.0.0.51"}, f"port_forwarding/{forwarding.id}"),
-            ({"network": "other"}, f"floating_ip/{to_server.id}"),
+        for edit, loss, policy in (
+            ({"address": "10.0.0.51"}, f"port_forwarding/{forwarding.id}", "Retain"),
+            ({"address": "10.0.0.51"}, f"port_forwarding/{forwarding.id}", "Delete"),
+            ({"network": "other"}, f"floating_ip/{to_server.id}", "Delete"),
         ):
             values: Any = {"address": "10.0.0.50", **given, "label": "b", **edit}
-            moved = written(tmp_path, "addressed", ADDRESSED, **values)
+            moved = written(tmp_path, "addressed", ADDRESSED.replace("Delete", policy), **values)
             (said,) = map(str, lab.plan(*base, moved).refusals)
             assert f"--allow-loss {loss}" in said
             assert said.count("--allow-loss") == 1

@@ -13,22 +13,19 @@ from openstack_prep.resources.heat.flow import Flow
 from openstack_prep.resources.heat.package import Package
 
 PROPERTY = re.compile(r"\bproperties(?:\.|\[['\"])(\w+)")
-QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
-WITHHELD = "the reason is not shown, because a function makes the value of a hidden parameter"
+QUOTED = re.compile(r"(?s:([\"']).*\1)")
+"""All between the first quote and the last one: a value may contain some."""
 
 
 def without_altered(text: str, package: Package) -> str:
-    """Return the reason of a refusal up to a property that a function makes of a hidden parameter.
+    """Return the reason of a refusal, without what it quotes if that may be made of a hidden parameter.
 
-    If the reason names no property, what it quotes is left out.
+    It may not if the reason names another property than those which functions make of one.
     """
     if not (altered := frozenset(_altered(package))):
         return text
-    named = [*PROPERTY.finditer(text)]
-    for each in named:
-        if each[1] in altered:
-            return f"{text[: each.end()]}: {WITHHELD}"
-    return text if named else QUOTED.sub("'...'", text)
+    named = {each[1] for each in PROPERTY.finditer(text)}
+    return QUOTED.sub("'...'", text) if not named or named & altered else text
 
 
 def _altered(package: Package) -> Iterator[str]:

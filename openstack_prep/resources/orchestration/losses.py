@@ -81,6 +81,8 @@ UNJUDGED = {
     "AWS::EC2::Instance": "volumes and floating IPs",
     "AWS::EC2::NetworkInterface": "servers",
     "AWS::EC2::SecurityGroup": "rules",
+    "AWS::EC2::RouteTable": "ports",
+    "AWS::EC2::Subnet": "ports",
     "AWS::EC2::SubnetRouteTableAssociation": "ports",
     "AWS::EC2::VPC": "ports and subnets",
     "AWS::EC2::VPCGatewayAttachment": "ports",
@@ -320,18 +322,19 @@ class StackLosses:
     going: frozenset[str] = frozenset()
 
     def find(
-        self, places: Collection[str] | None = None, kinds: Collection[str] = ()
+        self, places: Collection[str] | None = None, kinds: Collection[str] = (), *, in_place: bool = False
     ) -> Iterator[DeletionLoss | Unchecked]:
         """Yield what the deletion of the resources at some places takes along; of all of them by default.
 
-        ``kinds`` are those of what an update in place takes, with which the subnets of the stack stay.
+        ``kinds`` are those of what is looked for; all by default. ``in_place``: of an update, with which subnets of the
+        stack stay, and which Heat does not leave out for resources that it would keep.
         """
         made = self.stack.made
         chosen = {place: each for place, each in made.items() if places is None or place in places}
         parts = [*self._of_neutron(chosen), *self._of_nova(chosen), *self._of_others(chosen)]
         own = (self.stack.contained_ids, self._own_rules(parts), self._associated.values())
         going = self.going.union(*own) - self.stack.attached_ids
-        going -= {each.id for each in made.values() if kinds and each.type == "OS::Neutron::Subnet"}
+        going -= {each.id for each in made.values() if in_place and each.type == "OS::Neutron::Subnet"}
         unchecked: dict[Unchecked, None] = {}
         for kind in dict.fromkeys(map(_table_of, parts)):
             same = [part for part in parts if _table_of(part) == kind]
@@ -342,7 +345,7 @@ class StackLosses:
                     unchecked[finding] = None
                 elif finding.effect is LossEffect.UNREAD:
                     yield finding
-                elif not self._is_kept(made[key.name]):
+                elif in_place or not self._is_kept(made[key.name]):
                     yield replace(finding, detail=", ".join(filter(None, (finding.detail, f"with {key.name}"))))
         yield from unchecked
         for place, each in chosen.items():

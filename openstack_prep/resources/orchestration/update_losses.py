@@ -57,18 +57,22 @@ def taken_by_update(run: CloudRun, stack: HeatStack, effects: Collection[Effect]
     losses = StackLosses(run, stack)
     attached = (*FLOATING_IPS, *ASSOCIATIONS)
     gone = {effect.place for effect in effects if effect.verb in ("replace", "delete", MAYBE)}
-    gone |= {effect.place for effect in effects if effect.verb == "update" and effect.type in attached}
     if gone:
         yield from losses.find(gone)
+    if moved := {effect.place for effect in effects if effect.verb == "update" and effect.type in attached}:
+        yield from losses.find(moved, in_place=True)
+    # Heat takes the addresses of a port that it replaces, also of one to keep (neutron/port.py, prepare_for_replace)
+    if ports := {effect.place for effect in effects if effect.verb == "replace" and effect.type == PORT}:
+        yield from losses.find(ports, CUT_OFF[PORT][1], in_place=True)
     kept = [effect for effect in effects if effect.verb != "add" and effect.place not in gone]
     if updated := {effect.place for effect in kept if effect.type == GROUP}:
         # the group stays: nothing is cut off, and what only administrators may read (Unchecked) is not in the group
-        for loss in losses.find(updated):
+        for loss in losses.find(updated, in_place=True):
             if isinstance(loss, DeletionLoss) and (loss.effect is LossEffect.DELETED or loss.address == UNREAD_RULES):
                 yield loss
     for kind, (names, taken) in CUT_OFF.items():
         if places := _changing(kept, kind, names):
-            yield from losses.find(places, taken)
+            yield from losses.find(places, taken, in_place=True)
     for effect in kept:
         if effect.type in UNJUDGED and not effect.changed <= HARMLESS:
             yield losses.unread(effect.place, effect.type)

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from openstack_prep.resources.heat.package import Package
-from openstack_prep.resources.heat.refusals import WITHHELD, without_altered
+from openstack_prep.resources.heat.refusals import without_altered
 
 TEMPLATE = """
 heat_template_version: 2018-08-31
@@ -31,17 +31,19 @@ WORD = "Zq7$$$$word"
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    "text",
     [
-        (f"400 Property error: resources.config.properties.inputs: '{WORD}' is not a list", "inputs"),
-        (f"400 Property error: resources.nodes.resources.server.properties.user_data: '{WORD}' is no", "user_data"),
-        (f"""400 '{WORD}' is "{WORD}" and not a list""", "400 '...' is '...' and not a list"),
+        f"400 Property error: resources.config.properties.inputs: '{WORD}' is not a list",
+        f"400 Property error: resources.config.properties.inputs: \"{WORD}'\" and '{WORD}\"' are not a list",
+        f"400 Property error: resources.nodes.resources.server.properties.user_data: '{WORD}' is not a list",
+        f"400 '{WORD}' is not a list",
     ],
 )
-def test_what_a_function_makes_of_a_hidden_parameter_is_withheld(text: str, shown: str) -> None:
+def test_what_a_function_makes_of_a_hidden_parameter_is_withheld(text: str) -> None:
     found = without_altered(text, PACKAGE)
     assert WORD not in found
-    assert found.endswith((f".{shown}: {WITHHELD}", shown))
+    assert "'...'" in found
+    assert found.endswith("not a list")
 
 
 @pytest.mark.parametrize("name", ["group", "options", "data"])
