@@ -67,7 +67,9 @@ def read_reason(response: requests.Response, hidden: Iterable[str] = ()) -> Reas
 
     They are hidden before anything is taken for HTML: they may contain what looks like a tag.
     """
-    body = response.text.strip()
+    has_charset = "charset" in response.headers.get("Content-Type", "").lower()
+    # requests takes text without a charset for ISO-8859-1, in which no secret would be found
+    body = (response.text if has_charset else response.content.decode(errors="replace")).strip()
     if body[:1] in ("{", "["):
         try:
             found: object = json.loads(body)

@@ -344,3 +344,8 @@ def test_a_gateway_may_drop_the_headers_of_a_service(body: object) -> None:
     error = ksa.from_response(answer(404, body), "DELETE", "http://service/x")
     del error.response.headers["X-Openstack-Request-Id"]
     assert isinstance(translate(error, "DELETE service/x"), NotFound)
+
+
+@pytest.mark.parametrize("kind", [PLAIN, "text/html", HTML, ""])
+def test_a_secret_beyond_ascii_is_hidden_whatever_the_charset(kind: str) -> None:
+    assert "hunter" not in str(refusal(400, "Invalid: hunter-é-2", kind, hidden=("hunter-é-2",)))
