@@ -7,7 +7,7 @@ import contextlib
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from html.entities import codepoint2name
@@ -51,6 +51,21 @@ def hide_cut(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
+_NAMED = re.compile(r"(?:.*[\W_])?(?:password|passwd|passphrase|secret|token)s?", re.IGNORECASE)
+
+
+def named_secrets(value: object, name: str = "") -> Iterator[str]:
+    """Yield the texts in data whose key, or that of what they are in, is the name of a secret."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from named_secrets(inner, name if _NAMED.fullmatch(name) else str(key))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from named_secrets(inner, name)
+    elif isinstance(value, str) and value and _NAMED.fullmatch(name):
+        yield value
+
+
 def _literal(secret: str) -> frozenset[str]:
     """Return a secret as it is, in JSON, in JSON within JSON, and as Python's repr, each also on one line."""
     once = json.dumps(secret)[1:-1]
@@ -72,7 +87,9 @@ def _values(secret: str) -> Iterator[str]:
         found = json.loads(secret)
     except (ValueError, RecursionError):
         return
-    yield from (part for part in walk(found) if isinstance(part, str) and len(part) >= SHORTEST)
+    whole = repr(found)  # as services written in Python quote it
+    found_texts = (whole, *(str(part) for part in walk(found) if isinstance(part, str | int | float)))
+    yield from (text for text in found_texts if len(text) >= SHORTEST)
 
 
 _PERCENT = "%(?:25){0,3}"

@@ -35,6 +35,8 @@ def test_secrets_are_found_in_whatever_notation() -> None:
         ("one\ntwo words\n", "Invalid: one two words"),
         ('{"auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}}', "Invalid: {'quay.io': {'auth': 'Zm9vOmJhcg=='}}"),
         ('["first-secret", "second-secret"]', "Invalid: second-secret"),
+        ('{"pin": 8273645501, "short": "83615"}', "Invalid: 8273645501 is not a boolean"),
+        ('{"pin": 8273645501, "short": "83615"}', "Invalid: {'pin': 8273645501, 'short': '83615'}"),
         ("first-secret, second-secret", "Invalid: 'second-secret'"),
     ],
 )
@@ -99,3 +101,14 @@ def test_long_secrets_are_found_as_services_quote_them(form: Callable[[str], str
 )
 def test_the_beginning_of_a_secret_at_the_end_of_a_text_is_hidden(text: str, shown: str) -> None:
     assert secret_forms.hide_cut(text, ["pa'ss word\nand more", "x, first-secret"]) == shown
+
+
+def test_secrets_by_the_names_of_fields() -> None:
+    data = {
+        "teams": [{"name": "red", "db_password": "a"}, {"name": "blue", "tokens": ["b", "c"], "key": "pair"}],
+        "secret": {"of": "d"},
+        "token_ttl": "1h",
+        "password": 5,
+    }
+    assert list(secret_forms.named_secrets(data)) == ["a", "b", "c", "d"]
+    assert list(secret_forms.named_secrets("e", "admin_password")) == ["e"]

@@ -278,6 +278,17 @@ def test_other_values_of_variables_are_named(spec: Path, tmp_path: Path, cloud: 
     ]
 
 
+def test_fields_of_variables_that_the_spec_does_not_use_hold_no_secret(
+    spec: Path, tmp_path: Path, cloud: Cloud
+) -> None:
+    spec.write_text("name: lab\nvariables: {team: {type: map}}\nnetworks: [{name: n, description: '${team.name}'}]\n")
+    declared = load_spec(spec, variables={"team": {"name": "red", "db_password": "hunter2"}})
+    with pytest.raises(SpecError) as caught:
+        save(tmp_path / "kept.plan", plan(), spec, declared, spec.read_bytes(), cloud)
+    assert [each.where for each in caught.value.mistakes] == ["variables.team"]
+    assert "hunter2" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("url", "is_kept"),
     [
