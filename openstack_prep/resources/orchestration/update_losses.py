@@ -57,6 +57,8 @@ def taken_by_update(run: CloudRun, stack: HeatStack, effects: Collection[Effect]
     losses = StackLosses(run, stack)
     attached = (*FLOATING_IPS, *ASSOCIATIONS)
     gone = {effect.place for effect in effects if effect.verb in ("replace", "delete", MAYBE)}
+    groups = tuple(f"{effect.place}." for effect in effects if effect.verb == MAYBE)
+    gone |= {place for place in stack.made if place.startswith(groups)} if groups else set()
     if gone:
         yield from losses.find(gone)
     if moved := {effect.place for effect in effects if effect.verb == "update" and effect.type in attached}:
