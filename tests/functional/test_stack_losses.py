@@ -628,3 +628,19 @@ def test_a_new_resource_takes_nothing_that_serves_others(lab: Lab, tmp_path: Pat
     lab.destroy_stacks()
     neutron.delete_ip(fip)
     neutron.delete_port(theirs)
+
+
+def test_members_of_a_group_that_may_go_are_judged(lab: Lab, tmp_path: Path) -> None:
+    """Heat cannot preview which members of a scaling group go."""
+    router = Router(name="out", external_network="external", interfaces=("nodes",))
+    lab.apply(router, written(tmp_path, "scaled", SCALES, network="nodes", number=2))
+    neutron = lab.admin.network
+    (port, _) = ports(lab)
+    external = neutron.find_network("external", ignore_missing=False).id
+    fip = neutron.create_ip(floating_network_id=external, port_id=port)
+    shrunk = written(tmp_path, "scaled", SCALES, network="nodes", number=1)
+    refused = api.plan(lab.cloud, lab.spec(router, shrunk), allow_replace=True).refusals
+    assert [f"--allow-loss floating_ip/{fip.id}" in str(each) for each in refused] == [True]
+    neutron.delete_ip(fip)
+    lab.run(router, shrunk, allow_replace=True).raise_for_failures()
+    assert len(ports(lab)) == 1
