@@ -136,7 +136,7 @@ def _routers_out(context: CheckContext, where: str, subnet: SubnetRecord) -> Ite
             yield Diagnostic(
                 code="router.no-snat",
                 where=where,
-                what=f"router {router.name} {router.id} of subnet {subnet_id} has source NAT off",
+                what=f"router {router.name} {router.id} of subnet {subnet_id} has enable_snat: false",
                 why="machines reach no registry outside, unless routes there lead back to their subnet",
                 # without enable_snat Neutron sets its default (29.0.0, db/l3_gwmode_db.py, _get_enable_snat)
                 fix=context.openstack("router", "set", "--external-gateway", external.id, router.id),
