@@ -230,6 +230,7 @@ def _share(descriptor: int, folder: os.stat_result) -> None:
     writers = folder.st_mode & 0o022
     mode = 0o600 | writers | writers << 1  # who writes reads, too
     if found.st_mode & 0o777 != mode:
-        os.fchmod(descriptor, mode)
+        with contextlib.suppress(PermissionError):  # of a file system without modes
+            os.fchmod(descriptor, mode)
     if found.st_uid == 0 and (folder.st_uid, folder.st_gid) != (found.st_uid, found.st_gid):
         os.fchown(descriptor, folder.st_uid, folder.st_gid)

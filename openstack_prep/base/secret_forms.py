@@ -32,8 +32,12 @@ def contains(text: str, secrets: Iterable[str]) -> bool:
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:
-    """Return a text with stars in place of secrets, and of the texts within those that are JSON or lists."""
+    """Return a text with stars in place of secrets, and of the texts within those that are JSON or lists.
+
+    Services cut texts, so the beginning of a secret at the end of the text is one, too.
+    """
     values = {value for secret in secrets if secret for value in (secret, *_values(secret))}
+    text = _without_cut(text, values)
     for value in sorted(values, key=len, reverse=True):
         text = _pattern(value).sub(HIDDEN, text)
         for part in _coded(value):
@@ -41,9 +45,8 @@ def hide(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def hide_cut(text: str, secrets: Iterable[str]) -> str:
-    """Return a text that a service may have cut, with stars in place of the beginning of a secret at its end."""
-    values = {value for secret in secrets if secret for value in (secret, *_values(secret))}
+def _without_cut(text: str, values: Iterable[str]) -> str:
+    """Return a text with stars in place of the beginning of a value at its end."""
     forms = {form for value in values for form in _literal(value)}
     for at in range(max(0, len(text) - LONGEST), len(text) - SHORTEST_CUT + 1):
         if any(form.startswith(text[at:]) for form in forms):

@@ -520,13 +520,13 @@ class Waiting:
         return [f"{at}: {self._shown(at, *texts)}" if at else self._shown(at, *texts) for at, texts in causes]
 
     def _shown(self, at: str, *texts: str) -> str:
-        """Return a reason without secrets; Heat and Nova cut it (Heat 27.0.1, objects/event.py: 255 characters)."""
+        """Return a reason without secrets, of texts that are cut (Heat 27.0.1, db/models.py, Event: 255 characters)."""
         if self.is_private(at):
             stack_id = self.path.rpartition("/")[2]
             command = shell.join(["openstack", "stack", "event", "list", "--nested-depth", str(DEPTH), stack_id])
             return f"its reason is not shown, because it may repeat a hidden parameter; {command} has what Heat knows"
         hidden = [*self.hidden()]
-        return "; ".join(secret_forms.hide(secret_forms.hide_cut(text, hidden), hidden) for text in texts)
+        return "; ".join(secret_forms.hide(text, hidden) for text in texts)
 
     @property
     def _ends(self) -> str:
