@@ -7,19 +7,21 @@ for its own (27.0.1, neutron/floatingip.py, nova/server_network_mixin.py, neutro
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound
 from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.resources.heat.stacks import CONTAINER, SERVER
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, RouterRecord, list_by_id
 from openstack_prep.resources.orchestration.inputs import Inputs
 from openstack_prep.resources.orchestration.losses import ASSOCIATIONS, GATEWAY
 from openstack_prep.resources.orchestration.record import StackRecord
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 TAKING = frozenset({*ASSOCIATIONS, CONTAINER, GATEWAY, SERVER})
 """Types of resources that may take something."""
