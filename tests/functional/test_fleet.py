@@ -137,6 +137,7 @@ def test_a_killed_run_goes_on_with_what_is_left(prep: Prep, fleet: str, devcloud
         process = prep.start("fleet", "apply", "--yes", "--jobs", "1", "--format", "json", "fleet.yaml")
         assert process.stdout is not None
         done = [json.loads(process.stdout.readline())["target"] for _ in range(2)]
+        process.send_signal(signal.SIGSTOP)  # else it may end while the second run starts
         second = prep.run("fleet", "apply", "--yes", "fleet.yaml", code=1)
         assert f"(process {process.pid}) is at work on the fleet teams" in second.stderr
         process.kill()
