@@ -207,10 +207,8 @@ def _lock(folder: Path, lock: Path, flags: int, waiting: LockWait) -> int:
     """Return the descriptor of a locked file or folder; one that was removed while we waited is opened again."""
     while True:
         make_private_folder(folder)
-        descriptor = os.open(lock, flags | os.O_CLOEXEC, 0o600)
+        descriptor = _open(folder, lock, flags | os.O_CLOEXEC)
         try:
-            if flags & os.O_CREAT:
-                _share(descriptor, os.stat(folder))
             waiting.lock(descriptor)
             if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
                 return descriptor
@@ -222,15 +220,25 @@ def _lock(folder: Path, lock: Path, flags: int, waiting: LockWait) -> int:
         os.close(descriptor)
 
 
+def _open(folder: Path, lock: Path, flags: int) -> int:
+    """Open a lock file, which is created if necessary, or a folder.
+
+    Whoever may write to the folder may use a new lock file, also one of root. Nothing is changed of an existing file:
+    somebody may have given the lock's name to a file with secrets.
+    """
+    if flags & os.O_CREAT:
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(lock, flags | os.O_EXCL, 0o600)
+            with contextlib.suppress(PermissionError):  # of a file system without modes and owners
+                _share(descriptor, os.stat(folder))
+            return descriptor
+    return os.open(lock, flags, 0o600)
+
+
 def _share(descriptor: int, folder: os.stat_result) -> None:
-    """Let whoever may write to a folder use a lock file in it, which is empty, also if root has created it."""
-    found = os.fstat(descriptor)
-    if found.st_uid != os.geteuid():
-        return
+    """Give a file to the owner and the writers of its folder."""
     writers = folder.st_mode & 0o022
-    mode = 0o600 | writers | writers << 1  # who writes reads, too
-    if found.st_mode & 0o777 != mode:
-        with contextlib.suppress(PermissionError):  # of a file system without modes
-            os.fchmod(descriptor, mode)
-    if found.st_uid == 0 and (folder.st_uid, folder.st_gid) != (found.st_uid, found.st_gid):
+    if writers:
+        os.fchmod(descriptor, 0o600 | writers | writers << 1)  # who writes reads, too
+    if os.geteuid() == 0:
         os.fchown(descriptor, folder.st_uid, folder.st_gid)

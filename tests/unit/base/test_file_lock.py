@@ -150,7 +150,17 @@ def test_a_folder_that_it_creates_is_its_owners_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("folder", "lock"), [(0o700, 0o600), (0o755, 0o600), (0o770, 0o660), (0o777, 0o666)])
-def test_whoever_writes_to_a_folder_may_lock_in_it(tmp_path: Path, folder: int, lock: int) -> None:
+def test_whoever_writes_to_a_folder_may_use_a_new_lock_in_it(tmp_path: Path, folder: int, lock: int) -> None:
     tmp_path.chmod(folder)
     with turn(tmp_path / "clouds.yaml"):
         assert (tmp_path / ".clouds.yaml.lock").stat().st_mode & 0o777 == lock
+
+
+def test_a_file_with_the_name_of_a_lock_is_not_opened_to_others(tmp_path: Path) -> None:
+    """Who may write to a folder may rename a file of somebody else there."""
+    tmp_path.chmod(0o777)
+    lock = tmp_path / ".clouds.yaml.lock"
+    lock.write_text("hunter2")
+    lock.chmod(0o600)
+    with turn(tmp_path / "clouds.yaml"):
+        assert lock.stat().st_mode & 0o777 == 0o600
