@@ -38,7 +38,7 @@ from openstack_prep.resources.network.security_group_rule import (
     in_words,
     is_made_by_neutron,
 )
-from openstack_prep.resources.orchestration.losses import own_rules
+from openstack_prep.resources.orchestration.losses import find_own_rules
 from openstack_prep.resources.orchestration.record import StackRecord
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec
@@ -105,8 +105,8 @@ def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> Audit:
     declared = {resource.key: resource for resource in plan.wanted.resources}
     stacks, left_out = _hidden_stacks(run, homes)
     found = Audit([*_of_plan(plan), *_untagged(plan), *_unmanaged(run, standing, declared, plan), *stacks])
-    parts = _parts(plan)
-    found += [*_rules(standing, plan, parts), *_pairs(run, homes, plan, parts), *_access(run, plan)]
+    stack_resources = _list_stack_resources(plan)
+    found += [*_rules(standing, plan, stack_resources), *_pairs(run, homes, plan, stack_resources), *_access(run, plan)]
     kinds = dict.fromkeys(kind.kind for kind in unread)
     found.left_out = (
         *(f"every {kind}: user {cloud.user[0]} may not list them" for kind in kinds),
@@ -185,17 +185,17 @@ def _whose(run: CloudRun, found: Observed) -> str:
     return f"is {found.doubt}" if found.doubt else "is not managed by any spec"
 
 
-Parts = Mapping[str, tuple[HeatStack, HeatResource]]
+StackResources = Mapping[str, tuple[HeatStack, HeatResource]]
 
 
-def _parts(plan: Plan) -> Parts:
+def _list_stack_resources(plan: Plan) -> StackResources:
     """Return the resources of the spec's stacks, by id."""
     seen = (step.observed for step in plan if isinstance(step.resource, Stack) and step.observed is not None)
     stacks = [found.record_as(StackRecord).stack for found in seen if found.ours]
     return {each.id: (stack, each) for stack in stacks for each in stack.made.values()}
 
 
-def _rules(standing: Sequence[scan.Standing], plan: Plan, parts: Parts) -> Iterator[Drift]:
+def _rules(standing: Sequence[scan.Standing], plan: Plan, stack_resources: StackResources) -> Iterator[Drift]:
     """Yield the undeclared rules of the spec's groups, including the group "default".
 
     For groups that no spec manages, only those rules that open them to the world.
@@ -217,8 +217,8 @@ def _rules(standing: Sequence[scan.Standing], plan: Plan, parts: Parts) -> Itera
             opened = rule.direction == "ingress" and words.endswith("from anywhere")
             if is_reported and not opened:
                 continue
-            if opened and found.id in parts:
-                known |= _rules_of_stack(*parts[found.id], found.record_as(GroupRecord))
+            if opened and found.id in stack_resources:
+                known |= _rules_of_stack(*stack_resources[found.id], found.record_as(GroupRecord))
             if words not in known and not is_made_by_neutron(rule, resource.name):
                 code, more = (DriftCode.OPEN, ", which opens it to the world") if opened else (DriftCode.RULE, "")
                 yield Drift(resource=str(resource.group.key), code=code, what=f"rule {words} is not declared{more}")
@@ -226,7 +226,7 @@ def _rules(standing: Sequence[scan.Standing], plan: Plan, parts: Parts) -> Itera
 
 def _rules_of_stack(stack: HeatStack, resource: HeatResource, group: GroupRecord) -> set[str]:
     """Return the rules that a stack has made in a group of its own, in words."""
-    own = own_rules(stack, resource, group)
+    own = find_own_rules(stack, resource, group)
     rules = (declared_rule(rule, group.id, {}, "") for rule in group.security_group_rules if rule.id in own)
     return {_words(rule) for rule in rules if rule is not None}
 
@@ -258,7 +258,9 @@ def _words(rule: SecurityGroupRule) -> str:
     return in_words(replace(rule.record(), remote_ip_prefix=prefix), rule.remote_group)
 
 
-def _pairs(run: CloudRun, homes: Iterable[Project | None], plan: Plan, parts: Parts) -> Iterator[Drift]:
+def _pairs(
+    run: CloudRun, homes: Iterable[Project | None], plan: Plan, stack_resources: StackResources
+) -> Iterator[Drift]:
     """Yield the ports that allow addresses which no spec has recorded on them; a plan compares those it declares."""
     ports = ((step.resource, step.observed) for step in plan if isinstance(step.resource, Port) and step.observed)
     compared = {found.id for port, found in ports if port.allowed_address_pairs is not None}
@@ -268,8 +270,8 @@ def _pairs(run: CloudRun, homes: Iterable[Project | None], plan: Plan, parts: Pa
                 continue
             known = recorded(port)
             left = {str(block(pair.ip_address)) for pair in port.allowed_address_pairs} - known
-            if left and port.id in parts:
-                stack, resource = parts[port.id]
+            if left and port.id in stack_resources:
+                stack, resource = stack_resources[port.id]
                 pairs = stack.properties_of(resource).get("allowed_address_pairs") or ()
                 left -= {str(block(pair["ip_address"])) for pair in pairs if pair.get("ip_address")}
             for address in sorted(left):

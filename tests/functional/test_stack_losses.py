@@ -25,6 +25,8 @@ from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.functional.client import carry_out
 from tests.functional.conftest import Prep
 from tests.functional.lab import Lab
 
@@ -602,8 +604,8 @@ resources:
 """
 
 
-def test_a_new_resource_takes_nothing_that_serves_others(lab: Lab, tmp_path: Path) -> None:
-    """In a new stack, and in one that an update adds to."""
+def test_a_new_resource_takes_nothing_that_serves_others(lab: Lab, tmp_path: Path, devcloud: Devcloud) -> None:
+    """In a new stack, and in one that an update adds to; the printed command detaches the floating IP."""
     neutron, user = lab.admin.network, lab.as_user()
     router = Router(name="out", external_network="external", interfaces=("nodes",))
     lab.apply(router)
@@ -622,7 +624,9 @@ def test_a_new_resource_takes_nothing_that_serves_others(lab: Lab, tmp_path: Pat
         assert f"serves port {theirs.id}" in said
         assert "shared-box exists" in said
         lab.apply(router, first)
-    neutron.update_ip(fip, port_id=None)
+    (command,) = set(re.findall(r"openstack floating ip unset --port [\d.]+", said))
+    carry_out(command, {"OS_CLIENT_CONFIG_FILE": str(devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"})
+    assert neutron.get_ip(fip).port_id is None
     user.object_store.request("DELETE", "/shared-box")
     assert lab.apply(router, second) == {"stack/taking": "update"}
     lab.destroy_stacks()

@@ -17,7 +17,7 @@ QUOTED = re.compile(r"(?s:([\"']).*\1)")
 """All between the first quote and the last one: a value may contain some."""
 
 
-def without_altered(text: str, package: Package) -> str:
+def hide_altered(text: str, package: Package) -> str:
     """Return the reason of a refusal, without what it quotes if that may be made of a hidden parameter.
 
     It may not if the reason names another property than those which functions make of one.

@@ -112,6 +112,11 @@ class HeatStack:
         return list(map(HeatResource.read, answer["resources"]))
 
     @cached_property
+    def security_groups(self) -> list[Values]:
+        """The security groups of the project."""
+        return self.cloud.network.list("/security-groups", "security_groups", project_id=self.cloud.project_id)
+
+    @cached_property
     def servers(self) -> list[Values]:
         """The servers of the project."""
         return self.cloud.compute.list("/servers/detail", "servers")

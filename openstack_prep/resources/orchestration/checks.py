@@ -36,7 +36,7 @@ from openstack_prep.resources.compute.quota_stores import EACH, QuotaUsage
 from openstack_prep.resources.heat.flow import NOT_EMPTY, Flow
 from openstack_prep.resources.heat.package import SECRETS_IMAGE, Package
 from openstack_prep.resources.heat.preview import MAYBE, STATELESS, Effect, Refused, preview, unknown_types, validate
-from openstack_prep.resources.heat.refusals import without_altered
+from openstack_prep.resources.heat.refusals import hide_altered
 from openstack_prep.resources.heat.secret_outputs import holds_secret
 from openstack_prep.resources.heat.stacks import SERVER, HeatResource, HeatStack
 from openstack_prep.resources.lists import queries
@@ -44,7 +44,7 @@ from openstack_prep.resources.lists.nova_records import FlavorRecord
 from openstack_prep.resources.orchestration.inputs import Inputs
 from openstack_prep.resources.orchestration.record import StackRecord
 from openstack_prep.resources.orchestration.secrets import SecretsImage
-from openstack_prep.resources.orchestration.taken_over import added, taken_over
+from openstack_prep.resources.orchestration.taken_over import find_taken_over, list_added_names
 
 # --- Check that a project's quotas suffice for all new stacks of a spec together, before the first one is created ---
 # Heat is asked what it would create, because only Heat can evaluate a template. Amounts that an update releases are not
@@ -65,7 +65,7 @@ def planned(run: CloudRun, stack: Inputs, suffix: str = "") -> list[Values]:
             return preview(run.tenant(stack.owner).orchestration, stack.name + suffix, body, secrets)
         except Refused as error:
             assert isinstance(stack.package, Package)
-            raise Refused(without_altered(str(error), stack.package)) from None
+            raise Refused(hide_altered(str(error), stack.package)) from None
 
     return run.read_once((planned, stack.key, suffix), ask)  # by key: the inputs are not hashable
 
@@ -312,15 +312,15 @@ def against(stack: Inputs, run: CloudRun, observed: Observed | None) -> Iterator
         if is_suspended:  # Heat 27.0.1, engine/service.py, update_stack
             command = shell.join(["openstack", "stack", "resume", "--wait", stack.name])
             yield stack.mistake("is suspended, and Heat updates no such stack", command, Code.STACK_REFUSED)
-        if names := added(record):
+        if names := list_added_names(record):
             try:
                 coming = [each for each in planned(run, stack, OTHER) if each["resource_name"] in names]
-                yield from taken_over(stack, record.stack.cloud, coming, record.stack.contained_ids)
+                yield from find_taken_over(stack, record.stack.cloud, coming, record.stack.contained_ids)
             except Refused as error:  # a new stack may be refused for what the present one has
                 run.note(stack.key, f"not checked for what its new resources take from others: {error}")
     elif stack.askable(run):
         try:
-            yield from taken_over(stack, run.tenant(stack.owner), planned(run, stack))
+            yield from find_taken_over(stack, run.tenant(stack.owner), planned(run, stack))
         except Refused as error:
             what, refused = "it", str(error)
     else:

@@ -462,7 +462,7 @@ class StackLosses:
         """Yield the ids of the rules in groups of the stack that the properties of these groups name."""
         for part in parts:
             if isinstance(part.observed.record, GroupRecord):
-                yield from own_rules(self.stack, self.stack.made[part.resource.name], part.observed.record)
+                yield from find_own_rules(self.stack, self.stack.made[part.resource.name], part.observed.record)
 
     def _is_kept(self, resource: HeatResource) -> bool:
         """Whether Heat leaves a resource where it is when it deletes the stack."""
@@ -471,7 +471,7 @@ class StackLosses:
         return str(definition.get("deletion_policy")).lower() == "retain" or bool(definition.get("external_id"))
 
 
-def own_rules(stack: HeatStack, resource: HeatResource, group: GroupRecord) -> frozenset[str]:
+def find_own_rules(stack: HeatStack, resource: HeatResource, group: GroupRecord) -> frozenset[str]:
     """Return the ids of the rules in a group of a stack that the stack has made.
 
     Heat knows no ids of rules in a group's properties: it compares them as well (27.0.1, neutron/security_group.py,

@@ -26,7 +26,7 @@ from openstack_prep.resources.heat.flow import Flow, list_kept
 from openstack_prep.resources.heat.operation import ResourceTypes, ServerActions, Signals, Waiting, in_progress
 from openstack_prep.resources.heat.package import Package, digest
 from openstack_prep.resources.heat.preview import Effect, Refused, preview_update
-from openstack_prep.resources.heat.refusals import without_altered
+from openstack_prep.resources.heat.refusals import hide_altered
 from openstack_prep.resources.heat.secret_outputs import looks_secret, secret_outputs
 from openstack_prep.resources.heat.stacks import SERVER, VOLUME, HeatResource, HeatStack, stack_of, stacks_of
 from openstack_prep.resources.image.glance import ID, NAME, SPEC
@@ -194,7 +194,7 @@ class Stack(Inputs, LeavesContent):
                 record.stack, body, secrets, before, names, record.missing, is_settled=record.status in SETTLED
             )
         except Refused as error:
-            return replace(record, asked=True, refused=without_altered(str(error), self.package))
+            return replace(record, asked=True, refused=hide_altered(str(error), self.package))
         known = {effect.place for effect in found}
         found += [Effect("replace", place, VOLUME) for place in record.outdated if place not in known]
         package = self.package

@@ -17,7 +17,6 @@ from openstack_prep.resources.heat.changes import WHOLE
 from openstack_prep.resources.heat.preview import MAYBE, Effect
 from openstack_prep.resources.heat.stacks import PORT, SERVER, VOLUME, HeatStack
 from openstack_prep.resources.lists.neutron_records import (
-    GroupRecord,
     NetworkRecord,
     NeutronRecord,
     PortRecord,
@@ -73,18 +72,17 @@ def taken_by_update(run: CloudRun, stack: HeatStack, effects: Collection[Effect]
             if isinstance(loss, DeletionLoss) and (loss.effect is LossEffect.DELETED or loss.address == UNREAD_RULES):
                 yield loss
     for kind, (names, taken) in CUT_OFF.items():
-        if places := _changing(kept, kind, names):
+        if places := _find_changing(kept, kind, names):
             yield from losses.find(places, taken, in_place=True)
     for effect in kept:
         if effect.type in UNJUDGED and not effect.changed <= HARMLESS:
             yield losses.unread(effect.place, effect.type)
-    for kind, properties in OVERWRITTEN.items():
-        for each in properties:
-            if places := _changing(kept, kind, (each.name,)):
-                yield from each.find(run, stack, places)
+    for kind, (read, properties) in OVERWRITTEN.items():
+        changes = {effect.place: effect.changed for effect in kept if effect.type == kind}
+        yield from _find_overwritten(run, stack, changes, read, properties)
 
 
-def _changing(effects: Iterable[Effect], kind: str, names: Collection[str]) -> set[str]:
+def _find_changing(effects: Iterable[Effect], kind: str, names: Collection[str]) -> set[str]:
     """Return the places of a type's resources of which one of some properties may change."""
     return {effect.place for effect in effects if effect.type == kind and effect.changed & {WHOLE, ANY, *names}}
 
@@ -93,30 +91,48 @@ def _changing(effects: Iterable[Effect], kind: str, names: Collection[str]) -> s
 class Overwritten:
     """A property that Heat writes as a whole; ``takes`` is the kind of what is in it.
 
-    ``read`` returns resources by id, ``present`` what the property contains, and ``own`` what of it the stack has put
-    there, by the value that Heat has set last (None: unknown, or without a value).
+    ``list_present`` returns what the property contains, ``list_own`` what of it the stack has put there, by the value
+    that Heat has set last (None: unknown, or without a value).
     """
 
     name: str
     takes: str
-    read: Callable[[HeatStack, Collection[str]], Mapping[str, Any]]
-    present: Callable[[CloudRun, Any], Iterable[str]]
-    own: Callable[[HeatStack, Any], Iterable[str]] = lambda stack, value: value or ()
+    list_present: Callable[[CloudRun, Any], Iterable[str]]
+    list_own: Callable[[HeatStack, Any], Iterable[str]] = lambda stack, value: value or ()
     effect: LossEffect = LossEffect.DELETED
 
-    def find(self, run: CloudRun, stack: HeatStack, places: Iterable[str]) -> Iterator[DeletionLoss]:
-        """Yield what is in the property of resources and does not come from the stack."""
-        made = {stack.made[place].id: place for place in places if place in stack.made}
-        for resource_id, resource in self.read(stack, made).items():
-            if present := set(self.present(run, resource)):
-                place = made[resource_id]
-                value = stack.properties_of(stack.made[place]).get(self.name)
-                for item in sorted(present.difference(self.own(stack, value))):
-                    address, detail = f"{resource_id}/{item}", f"at {place}, whose {self.name} the update overwrites"
-                    yield DeletionLoss(effect=self.effect, kind=self.takes, id=address, detail=detail)
+
+Read = Callable[[HeatStack, Collection[str]], Mapping[str, Any]]
+"""Returns resources of a type by their ids."""
 
 
-def _records(kind: type[NeutronRecord]) -> Callable[[HeatStack, Collection[str]], Mapping[str, Any]]:
+def _find_overwritten(
+    run: CloudRun,
+    stack: HeatStack,
+    changes: Mapping[str, frozenset[str]],
+    read: Read,
+    properties: Collection[Overwritten],
+) -> Iterator[DeletionLoss]:
+    """Yield what is in properties of resources, does not come from the stack, and is lost by changes at places."""
+    names = {WHOLE, ANY, *(written.name for written in properties)}
+    made = {place: resource for place, resource in stack.made.items() if changes.get(place, frozenset()) & names}
+    places = {resource.id: place for place, resource in made.items()}
+    for resource_id, shown in (read(stack, places) if places else {}).items():
+        place = places[resource_id]
+        contents = {
+            written: set(written.list_present(run, shown))
+            for written in properties
+            if changes[place] & {WHOLE, ANY, written.name}
+        }
+        values = stack.properties_of(made[place]) if any(contents.values()) else {}
+        for written, present in contents.items():
+            own = written.list_own(stack, values.get(written.name)) if present else ()
+            for item in sorted(present.difference(own)):
+                address, detail = f"{resource_id}/{item}", f"at {place}, whose {written.name} the update overwrites"
+                yield DeletionLoss(effect=written.effect, kind=written.takes, id=address, detail=detail)
+
+
+def _reads(kind: type[NeutronRecord]) -> Read:
     return lambda stack, ids: list_by_id(stack.cloud.network, kind, ids)
 
 
@@ -146,62 +162,59 @@ def _own_pairs(stack: HeatStack, value: Iterable[Raw] | None) -> Iterator[str]:
 def _own_groups(stack: HeatStack, value: Iterable[str] | None) -> Iterator[str]:
     """Yield the ids of security groups, which a template may name; a port without a value has the default group."""
     names = {"default"} if value is None else set(value)
-    project_id = stack.cloud.project_id
-    listed = stack.cloud.network.list("/security-groups", "security_groups", project_id=project_id)
     yield from names
-    yield from (group.id for group in map(GroupRecord.read, listed) if group.name in names)
-
-
-def _tags(kind: type[NeutronRecord]) -> Overwritten:
-    """Return the tags of a kind of Neutron's (Heat 27.0.1, neutron/neutron.py, set_tags)."""
-    return Overwritten("tags", "tag", _records(kind), lambda run, record: record.tags)
+    yield from (group["id"] for group in stack.security_groups if group["name"] in names)
 
 
 def _metadata(run: CloudRun, raw: Raw) -> Iterator[str]:
     yield from raw["metadata"]
 
 
-OVERWRITTEN: Mapping[str, Collection[Overwritten]] = {
+TAGS = Overwritten("tags", "tag", lambda run, record: record.tags)
+"""The tags of a resource of Neutron (Heat 27.0.1, neutron/neutron.py, set_tags)."""
+OVERWRITTEN: Mapping[str, tuple[Read, Collection[Overwritten]]] = {
     PORT: (
-        Overwritten("allowed_address_pairs", "address_pair", _records(PortRecord), _pairs, _own_pairs),
-        Overwritten(
-            "security_groups",
-            "group_of_port",
-            _records(PortRecord),
-            lambda run, port: port.security_groups,
-            _own_groups,
+        _reads(PortRecord),
+        (
+            Overwritten("allowed_address_pairs", "address_pair", _pairs, _own_pairs),
+            Overwritten("security_groups", "group_of_port", lambda run, port: port.security_groups, _own_groups),
+            TAGS,
         ),
-        _tags(PortRecord),
     ),
-    "OS::Neutron::Net": (_tags(NetworkRecord),),
-    "OS::Neutron::ProviderNet": (_tags(NetworkRecord),),
-    "OS::Neutron::Router": (_tags(RouterRecord),),
+    "OS::Neutron::Net": (_reads(NetworkRecord), (TAGS,)),
+    "OS::Neutron::ProviderNet": (_reads(NetworkRecord), (TAGS,)),
+    "OS::Neutron::Router": (_reads(RouterRecord), (TAGS,)),
     "OS::Neutron::Subnet": (
-        _tags(SubnetRecord),
-        Overwritten(
-            "dns_nameservers", "name_server", _records(SubnetRecord), lambda run, subnet: subnet.dns_nameservers
-        ),
-        Overwritten(
-            "host_routes",
-            "host_route",
-            _records(SubnetRecord),
-            lambda run, subnet: (each.destination for each in subnet.host_routes),
-            lambda stack, value: (each["destination"] for each in value or ()),
+        _reads(SubnetRecord),
+        (
+            TAGS,
+            Overwritten("dns_nameservers", "name_server", lambda run, subnet: subnet.dns_nameservers),
+            Overwritten(
+                "host_routes",
+                "host_route",
+                lambda run, subnet: (route.destination for route in subnet.host_routes),
+                lambda stack, value: (route["destination"] for route in value or ()),
+            ),
         ),
     ),
     SERVER: (
-        Overwritten("metadata", "metadata", _servers, _metadata),
-        Overwritten("tags", "tag", _servers, lambda run, raw: raw.get("tags") or ()),
+        _servers,
+        (
+            Overwritten("metadata", "metadata", _metadata),
+            Overwritten("tags", "tag", lambda run, raw: raw.get("tags") or ()),
+        ),
     ),
     VOLUME: (
-        Overwritten("metadata", "metadata", _volumes, _metadata),
-        Overwritten(
-            "read_only",  # Heat detaches the volume, and attaches it again
-            "volume_attachment",
-            _volumes,
-            lambda run, raw: (each["server_id"] for each in raw["attachments"]),
-            lambda stack, value: stack.contained_ids,
-            LossEffect.CUT_OFF,
+        _volumes,
+        (
+            Overwritten("metadata", "metadata", _metadata),
+            Overwritten(
+                "read_only",  # Heat detaches the volume, and attaches it again
+                "volume_attachment",
+                lambda run, raw: (attachment["server_id"] for attachment in raw["attachments"]),
+                lambda stack, value: stack.contained_ids,
+                LossEffect.CUT_OFF,
+            ),
         ),
     ),
 }

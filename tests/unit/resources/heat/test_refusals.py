@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from openstack_prep.resources.heat.package import Package
-from openstack_prep.resources.heat.refusals import without_altered
+from openstack_prep.resources.heat.refusals import hide_altered
 
 TEMPLATE = """
 heat_template_version: 2018-08-31
@@ -40,7 +40,7 @@ WORD = "Zq7$$$$word"
     ],
 )
 def test_what_a_function_makes_of_a_hidden_parameter_is_withheld(text: str) -> None:
-    found = without_altered(text, PACKAGE)
+    found = hide_altered(text, PACKAGE)
     assert WORD not in found
     assert "'...'" in found
     assert found.endswith("not a list")
@@ -49,6 +49,6 @@ def test_what_a_function_makes_of_a_hidden_parameter_is_withheld(text: str) -> N
 @pytest.mark.parametrize("name", ["group", "options", "data"])
 def test_other_reasons_are_shown(name: str) -> None:
     text = f"400 Property error: resources.config.properties.{name}: 'x' is not a list"
-    assert without_altered(text, PACKAGE) == text
+    assert hide_altered(text, PACKAGE) == text
     plain = Package({"resources": {}}, {}, {})
-    assert without_altered("400 'x' is not a list", plain) == "400 'x' is not a list"
+    assert hide_altered("400 'x' is not a list", plain) == "400 'x' is not a list"
