@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,9 +45,14 @@ def switched_off() -> Iterator[None]:
             os.environ[SWITCH] = before
 
 
-def program_of(command: str) -> str:
-    """Return the part of a command that an error shows: somebody may have written a command line with a password."""
-    return without_login(command.split(maxsplit=1)[0]) if command.strip() else command
+def hide_arguments(command: str, folder: Path) -> str:
+    """Return the part of a command that an error shows: somebody may have written a command line with a password.
+
+    The path of a program in ``folder`` or on PATH may contain blanks.
+    """
+    if not command.strip() or (folder / command).is_file() or shutil.which(command):
+        return command
+    return without_login(command.split(maxsplit=1)[0])
 
 
 def output_of(

@@ -37,7 +37,7 @@ def hide(text: str, secrets: Iterable[str]) -> str:
     Services cut texts, so the beginning of a secret at the end of the text is one, too.
     """
     values = {value for secret in secrets if secret for value in (secret, *_values(secret))}
-    text = _without_cut(text, values)
+    text = _hide_cut(text, values)
     for value in sorted(values, key=len, reverse=True):
         text = _pattern(value).sub(HIDDEN, text)
         for part in _coded(value):
@@ -45,31 +45,32 @@ def hide(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def _without_cut(text: str, values: Iterable[str]) -> str:
+def _hide_cut(text: str, values: Iterable[str]) -> str:
     """Return a text with stars in place of the beginning of a value at its end."""
-    forms = {form for value in values for form in _literal(value)}
-    for at in range(max(0, len(text) - LONGEST), len(text) - SHORTEST_CUT + 1):
-        if any(form.startswith(text[at:]) for form in forms):
-            return text[:at] + HIDDEN
+    forms = {form for value in values for form in _list_literal_forms(value)}
+    first_letters = {form[0] for form in forms}
+    for start in range(max(0, len(text) - LONGEST), len(text) - SHORTEST_CUT + 1):
+        if text[start] in first_letters and any(form.startswith(text[start:]) for form in forms):
+            return text[:start] + HIDDEN
     return text
 
 
 _NAMED = re.compile(r"(?:.*[\W_])?(?:password|passwd|passphrase|secret|token)s?", re.IGNORECASE)
 
 
-def named_secrets(value: object, name: str = "") -> Iterator[str]:
+def list_named_secrets(value: object, name: str = "") -> Iterator[str]:
     """Yield the texts in data whose key, or that of what they are in, is the name of a secret."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from named_secrets(inner, name if _NAMED.fullmatch(name) else str(key))
+            yield from list_named_secrets(inner, name if _NAMED.fullmatch(name) else str(key))
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from named_secrets(inner, name)
+            yield from list_named_secrets(inner, name)
     elif isinstance(value, str) and value and _NAMED.fullmatch(name):
         yield value
 
 
-def _literal(secret: str) -> frozenset[str]:
+def _list_literal_forms(secret: str) -> frozenset[str]:
     """Return a secret as it is, in JSON, in JSON within JSON, and as Python's repr, each also on one line."""
     once = json.dumps(secret)[1:-1]
     quoted = repr(secret)[1:-1]
@@ -107,7 +108,7 @@ _SPACE = rf"(?:\s|\+|{_PERCENT}(?:0[9a-d]|2[0b])|{_ESCAPES}{_BACKSLASH}(?:[nrtfv
 def _pattern(secret: str) -> re.Pattern[str]:
     """Return what finds a secret however JSON, repr, URLs, forms or HTML have escaped it, one in another, too."""
     if len(secret) > LONGEST:
-        return re.compile("|".join(map(re.escape, sorted(_literal(secret), key=len, reverse=True))))
+        return re.compile("|".join(map(re.escape, sorted(_list_literal_forms(secret), key=len, reverse=True))))
     return re.compile("".join(map(_escaped, re.findall(r"[A-Za-z0-9_]+|\\+|\s+|.", secret.strip() or secret))))
 
 

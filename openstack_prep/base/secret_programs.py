@@ -18,7 +18,7 @@ from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.extras import install
 from openstack_prep.base.given_file import MOST_SECRET
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.base.programs import output_of, program_of
+from openstack_prep.base.programs import hide_arguments, output_of
 
 if TYPE_CHECKING:
     import requests
@@ -37,7 +37,7 @@ def from_command(words: object, base: Path) -> Fetch:
     """
     if not isinstance(words, list) or not words or not all(map(_is_word, words)):
         raise InvalidValue("is not a list of words", "write {command: [sops, -d, secret.txt]}")
-    shown = f"the command {program_of(words[0])} of a secret"
+    shown = f"the command {hide_arguments(words[0], base)} of a secret"
 
     def fetch() -> str:
         try:

@@ -15,7 +15,7 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.raw import Values, map_texts
 from openstack_prep.base.secret import HIDDEN, secrets_in
-from openstack_prep.base.secret_forms import QUERY, hide, named_secrets, without_logins
+from openstack_prep.base.secret_forms import QUERY, hide, list_named_secrets, without_logins
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.core.text import fields_of_new, plain
@@ -98,7 +98,7 @@ def known_secrets(spec: Spec | None, clouds: Iterable[Cloud]) -> Iterator[str]:
         if secret.fetched:
             yield secret.reveal()
     for name, value in spec.values.items() if spec else ():
-        yield from named_secrets(value, name)
+        yield from list_named_secrets(value, name)
     for cloud in clouds:
         auth = cloud.config.get("auth") or {}
         yield from (str(value) for name, value in auth.items() if value and SECRET.search(name))

@@ -30,7 +30,7 @@ from openstack_prep.base.invalid import shown
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import digest
-from openstack_prep.base.secret_forms import has_url_secrets, named_secrets
+from openstack_prep.base.secret_forms import has_url_secrets, list_named_secrets
 from openstack_prep.core.permission import refuse_replacements
 from openstack_prep.core.plan import Plan, differences
 from openstack_prep.spec.sections import is_in_files
@@ -285,7 +285,7 @@ def _exposed(declared: Spec) -> Iterator[Mistake]:
         what = "has a URL with a login or a query, which may be a signature, and the plan would hold it"
         fix = "put the login into ~/.netrc, write the URL into the spec itself, or apply without a saved plan"
         yield Mistake(f"variables.{name}", what, fix, code=Code.SPEC_VARIABLE)
-    for name in sorted(name for name, value in declared.values.items() if any(named_secrets(value, name))):
+    for name in sorted(name for name, value in declared.values.items() if any(list_named_secrets(value, name))):
         what = "has a secret by the name of a field, and the plan would hold it"
         fix = "declare a variable with secret: true for it, or pass only the fields that the spec uses"
         yield Mistake(f"variables.{name}", what, fix, code=Code.SPEC_VARIABLE)

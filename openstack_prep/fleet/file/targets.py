@@ -25,7 +25,7 @@ from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import MIB, folder_of, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue, shown
-from openstack_prep.base.programs import output_of, program_of
+from openstack_prep.base.programs import hide_arguments, output_of
 from openstack_prep.base.raw import Raw, dotted
 from openstack_prep.base.secret import SOURCE_NAMES
 from openstack_prep.base.suggestion import suggest
@@ -127,7 +127,7 @@ class RowReader:
             raise InvalidValue("command is not a list of words", "write {command: [./inventory, --json]}")
         if isinstance(timeout, bool) or not isinstance(timeout, int) or not 1 <= timeout <= LONGEST:
             raise InvalidValue("timeout is not a number of seconds", f"use 1 to {LONGEST}")
-        shown = f"the command {program_of(words[0])}"
+        shown = f"the command {hide_arguments(words[0], self.base)}"
         late = "set timeout to more seconds"
         printed = output_of(words, shown, folder=self.base, most=MOST_OUTPUT, seconds=timeout, if_late=late)
         try:

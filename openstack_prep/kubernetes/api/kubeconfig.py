@@ -30,7 +30,7 @@ from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.base.programs import output_of, program_of
+from openstack_prep.base.programs import hide_arguments, output_of
 from openstack_prep.base.raw import Raw, dotted
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.style import first_of
@@ -57,7 +57,7 @@ class PluginCredentials:
 def ask(name: str, command: str, plugin: Raw, *, folder: Path) -> PluginCredentials:
     """Run a plugin; raises ConfigError.  ``name`` is that of the context, ``folder`` that of the kubeconfig."""
     version = plugin.get("apiVersion")
-    what = f"{name}: exec plugin {program_of(command)!r}"
+    what = f"{name}: exec plugin {hide_arguments(command, folder)!r}"
     if version not in VERSIONS:
         raise ConfigError(f"{what} has an apiVersion that is not supported; use {VERSIONS[0]}")
     if plugin.get("interactiveMode") == "Always":
@@ -71,14 +71,16 @@ def ask(name: str, command: str, plugin: Raw, *, folder: Path) -> PluginCredenti
     status = answer.get("status")
     is_credential = (answer.get("kind"), answer.get("apiVersion")) == ("ExecCredential", version)
     if not is_credential or not isinstance(status, dict):
-        raise ConfigError(f"{what} does not print an ExecCredential of {version}; {_see(command, plugin)}")
+        raise ConfigError(f"{what} does not print an ExecCredential of {version}; {_see(command, plugin, folder)}")
     token, certificate, key = map(status.get, ("token", "clientCertificateData", "clientKeyData"))
     given = [each for each in (token, certificate, key) if each]
     are_texts = all(isinstance(each, str) and each.isascii() for each in given)
     if not given or not are_texts or bool(certificate) != bool(key):
-        raise ConfigError(f"{what} prints neither a token nor a certificate with its key; {_see(command, plugin)}")
+        raise ConfigError(
+            f"{what} prints neither a token nor a certificate with its key; {_see(command, plugin, folder)}"
+        )
     if token and len(token.split()) != 1:
-        raise ConfigError(f"{what} prints a token that is not one word; {_see(command, plugin)}")
+        raise ConfigError(f"{what} prints a token that is not one word; {_see(command, plugin, folder)}")
     return PluginCredentials(
         Secret(token.strip()) if token else None, certificate or None, Secret(key) if key else None
     )
@@ -99,7 +101,7 @@ def _run(what: str, command: str, plugin: Raw, folder: Path, version: str) -> st
             stderr=subprocess.DEVNULL,
         )
     except InvalidValue as error:
-        raise ConfigError(f"{error.what}; {_see(command, plugin)}") from None
+        raise ConfigError(f"{error.what}; {_see(command, plugin, folder)}") from None
     return printed.decode(errors="replace")
 
 
@@ -121,9 +123,9 @@ def _environment(what: str, plugin: Raw) -> dict[str, str]:
     return found
 
 
-def _see(command: str, plugin: Raw) -> str:
+def _see(command: str, plugin: Raw, folder: Path) -> str:
     """Return how to see what the plugin prints; its arguments may contain a secret, and stay in the kubeconfig."""
-    shown = program_of(command)
+    shown = hide_arguments(command, folder)
     more = " with its args" if plugin.get("args") or shown != command else ""
     return f"run {shell.quote(shown)}{more} yourself, or kubectl with this context, to see why"
 

@@ -415,8 +415,8 @@ class ApplicationCredential(InCloudsYaml):
         if live is not None:
             return record.id != self._id_of(self.old_entry)
         # earlier versions did not record which credential an announced one is
-        is_begun = self._announced(auth) and LEFT not in entry
-        return (found is None or auth.get(NAME) in self.names) and not is_begun
+        is_unfinished = self._announced(auth) and LEFT not in entry
+        return (found is None or auth.get(NAME) in self.names) and not is_unfinished
 
     def _id_of(self, cloud: str) -> str | None:
         """Return the id of the credential in an entry of the file."""

@@ -162,7 +162,7 @@ class InCloudsYaml(InProject, Unguarded):
         clouds_yaml.put(self.file, self.cloud, merge)
 
     def merged_entry(self, found: Mapping[str, Any] | None, auth: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-        """Return the entry as apply writes it over the one in the file, without keys in ``more`` that are None."""
+        """Return the entry that apply writes to the file, without the keys whose value in ``more`` is None."""
         replaced = {*SETTINGS.values(), INSECURE}
         old = {key: value for key, value in (found or {}).items() if key not in replaced}
         kept = {key: value for key, value in {**old, **more}.items() if value is not None}

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 from openstack_prep.base.formats.foreign_text import parse_yaml
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, walk
+from openstack_prep.base.secret_forms import list_named_secrets
 from openstack_prep.resources.heat.flow import Flow, ValueUse
 from openstack_prep.resources.heat.package import Package, hidden_in
 
@@ -83,10 +84,10 @@ def secret_outputs(package: Package) -> frozenset[str]:
         text = package.files.get(kind)
         return None if text is None else parse_yaml(text.decode() if isinstance(text, bytes) else text) or {}
 
-    return _outputs(_as_hot(package.template), nested, registry, MOST)
+    return _outputs(_convert_to_hot(package.template), nested, registry, MOST)
 
 
-def _as_hot(template: Raw) -> Raw:
+def _convert_to_hot(template: Raw) -> Raw:
     """Return resources and outputs of a template in CloudFormation's form as those of Heat's own."""
     if not isinstance(template.get("Resources"), Mapping):
         return template
@@ -169,15 +170,9 @@ def is_secret_name(name: str) -> bool:
 
 
 def holds_secret(value: object) -> bool:
-    """Whether data contain a secret by its form, or a text by the name of its key."""
-    if isinstance(value, str):
-        return looks_secret(value)
-    if isinstance(value, Mapping):
-        return any(
-            holds_secret(inner) or (isinstance(inner, str) and inner != "" and is_secret_name(str(name)))
-            for name, inner in value.items()
-        )
-    return isinstance(value, list | tuple) and any(map(holds_secret, value))
+    """Whether data contain a secret by its form, or by the name of its key."""
+    texts = (part for part in walk(value) if isinstance(part, str))
+    return any(map(looks_secret, texts)) or any(list_named_secrets(value))
 
 
 def looks_secret(text: str, depth: int = MOST) -> bool:

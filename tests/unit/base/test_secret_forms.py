@@ -110,5 +110,5 @@ def test_secrets_by_the_names_of_fields() -> None:
         "token_ttl": "1h",
         "password": 5,
     }
-    assert list(secret_forms.named_secrets(data)) == ["a", "b", "c", "d"]
-    assert list(secret_forms.named_secrets("e", "admin_password")) == ["e"]
+    assert list(secret_forms.list_named_secrets(data)) == ["a", "b", "c", "d"]
+    assert list(secret_forms.list_named_secrets("e", "admin_password")) == ["e"]

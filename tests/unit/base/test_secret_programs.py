@@ -78,6 +78,9 @@ def test_a_command_line_in_one_string_is_not_repeated(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the command curl of a secret cannot be run") as caught:
         fetched({"command": ["curl -u me:hunter2 https://vault.example.com"]}, tmp_path)
     assert "hunter2" not in str(caught.value)
+    (tmp_path / "my tool").touch()
+    with pytest.raises(ConfigError, match=r"the command \./my tool of a secret cannot be run"):
+        fetched({"command": ["./my tool"]}, tmp_path)
 
 
 def children() -> list[str]:
