@@ -41,10 +41,10 @@ def find_taken_over(
     by_type: dict[str, list[Raw]] = defaultdict(list)
     for resource in resources:
         by_type[str(resource["resource_type"])].append(resource.get("properties") or {})
-    for floating_ip in _read(cloud, FloatingIPRecord, _list_floating_ips(by_type)):
-        if floating_ip.port_id and own_ids.isdisjoint((floating_ip.port_id, floating_ip.device_id)):
-            what = f"floating IP {floating_ip.address} serves port {floating_ip.port_id}, and Heat would move it"
-            fix = f"detach it first: openstack floating ip unset --port {floating_ip.address}"
+    for record in _read(cloud, FloatingIPRecord, _list_floating_ips(by_type)):
+        if record.port_id and own_ids.isdisjoint((record.port_id, record.device_id)):
+            what = f"floating IP {record.address} serves port {record.port_id}, and Heat would move it"
+            fix = f"detach it first: openstack floating ip unset --port {record.address}"
             yield stack.mistake(what, fix, Code.STILL_USED)
     for router in _read(cloud, RouterRecord, (properties.get("router_id") for properties in by_type[GATEWAY])):
         if router.gateway_network_id and router.id not in own_ids:
