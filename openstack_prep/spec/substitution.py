@@ -18,6 +18,7 @@ from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, dotted, rewrite, walk
 from openstack_prep.base.secret import Secret
+from openstack_prep.base.secret_forms import list_named_secrets
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.spec.variables import Value, VariableValues, has_type, is_name, unknown
 
@@ -90,6 +91,11 @@ def _beginning(reference: str) -> str:
     return reference if name is None or f"{name[0]}}}" == reference else f"{name[0]}..."
 
 
+def _is_secret(text: str, source: Path) -> bool:
+    """Whether a text is the value of a field whose name is that of a secret."""
+    return any(list_named_secrets(text, str(source[-1])))
+
+
 @dataclass(frozen=True)
 class Reference:
     """What a file has in the place of a value, or of a part of it."""
@@ -156,8 +162,9 @@ class Substitution:
     def _examine(self, data: Any, source: Path, loops: frozenset[str]) -> None:
         """Note which variables a part refers to, and what is wrong with its references and for_each."""
         if isinstance(data, str):
+            is_hidden = not REFERENCE.fullmatch(data) and _is_secret(data, source)
             for match in REFERENCE.finditer(data):
-                self._examine_reference(match, source, loops)
+                self._examine_reference(match, source, loops, is_hidden=is_hidden)
         elif isinstance(data, list):
             for index, item in enumerate(data):
                 within = loops
@@ -171,14 +178,18 @@ class Substitution:
                     self._refuse((*source, key), f"{key} is a key, where variables are not replaced", "write it out")
                 self._examine(value, (*source, key), loops)
 
-    def _examine_reference(self, match: re.Match[str], source: Path, loops: frozenset[str]) -> None:
+    def _examine_reference(self, match: re.Match[str], source: Path, loops: frozenset[str], *, is_hidden: bool) -> None:
+        """Note a reference and what is wrong with it; ``is_hidden`` says that it may be a part of a password."""
         name = match[1].partition(".")[0] if match[1] is not None else ""
         declared = self.values.declared
         if match[0] == "$${":
             return
         if not is_name(name):
-            what = "${ has no }" if match[1] is None else f"{_beginning(match[0])} does not name a variable"
+            shown = "${...}" if is_hidden else _beginning(match[0])
+            what = "${ has no }" if match[1] is None else f"{shown} does not name a variable"
             self._refuse(source, what, "write ${name}, or $${ for these two characters themselves")
+        elif name not in loops and name not in declared and is_hidden:
+            self._refuse(source, "${...} names no declared variable", "write $${ for these two characters themselves")
         elif name not in loops and name not in declared:
             self.mistakes.append(unknown(self._place(source), name, [*loops, *declared]))
         self.used.add(name)

@@ -246,6 +246,14 @@ def test_a_secret_word_in_the_wrong_place_is_not_repeated(read: Read) -> None:
     assert "correct-horse" not in str(caught.value)
 
 
+@pytest.mark.parametrize("password", ["a${correct_horse}", "a${correct-horse}", "${a}${correct_horse}"])
+def test_what_looks_like_a_variable_within_a_password_is_not_repeated(password: str, read: Read) -> None:
+    text = f"name: x\nproject: {{name: p}}\nusers: [{{name: u, password: '{password}'}}]\n"
+    with pytest.raises(SpecError) as caught:
+        read(text)
+    assert "horse" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("section", "wanted"),
     [
