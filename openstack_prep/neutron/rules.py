@@ -66,7 +66,9 @@ def pools_without(subnet: SubnetRecord, kept_out: Iterable[Ip]) -> list[str]:
 # OVN answers for such an address itself, with that port's MAC address, unless another port's allowed address pairs have
 # exactly this address; a pair with a network around it is not enough.  OVN compares the address alone, so a pair with
 # any MAC address counts.  Then it sends what is for the address to the machine that announces it: to the last of the
-# MAC addresses in the pairs of that machine's port, unless the port without a machine is disabled.
+# MAC addresses in the pairs of that machine's port, and does not notice a machine that announces the address without a
+# pair, which a port without port security cannot have.  If the port without a machine is disabled, as those of address
+# pools are, OVN's router learns the MAC address as of any other machine.
 #
 # Source: Neutron contributor documentation, "Virtual IPs" of OVN, and neutron/common/ovn/utils.py,
 # get_virtual_port_parents; ovn_client.py (_get_allowed_addresses_from_port); OVN 23.03, northd.c,
@@ -78,6 +80,7 @@ AGENTS = ("dhcp", "reserved_dhcp_port")
 """How devices of DHCP agents begin."""
 WHY = "OVN answers for the address of an unattached port itself, unless another port's allowed address pairs have it"
 DIVERTED = "OVN sends what is for the address to that MAC address"
+UNNOTICED = "with OVN, an address that moves to a port without a pair for it is still sent to the machine that had it"
 
 
 def runs_ovn(ports: Sequence[PortRecord]) -> bool | None:
@@ -112,6 +115,17 @@ def diverted(address: str, ports: Sequence[PortRecord], on_network: Sequence[Por
     """Return those of some ports whose machines do not get what is for an address; ``on_network`` are all ports."""
     reserving = [port for port in on_network if _reserves(port, address) and port.admin_state_up is not False]
     return [port for port in ports if diverting(port, address)] if reserving and runs_ovn(on_network) else []
+
+
+def unnoticed(address: str, ports: Sequence[PortRecord], on_network: Sequence[PortRecord]) -> list[PortRecord]:
+    """Return those of some ports without port security to which an address cannot move.
+
+    ``on_network`` are all ports.
+    """
+    reserving = any(_reserves(port, address) and port.admin_state_up is not False for port in on_network)
+    if not reserving or not runs_ovn(on_network) or networks_around(address, on_network) is not None:
+        return []
+    return [port for port in ports if not port.port_security_enabled]
 
 
 def _reserves(port: PortRecord, address: str) -> bool:

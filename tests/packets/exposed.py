@@ -326,6 +326,20 @@ def port_security_off(world: Exposed) -> Iterator[None]:
     world.network.update_port(port.id, port_security_enabled=True, security_groups=port.security_group_ids)
 
 
+@exposure("the address moved to a node with port security off", answered=True)
+def moved_to_one_without_port_security(world: Exposed) -> Iterator[None]:
+    """The pool's port is disabled, so that OVN's router learns the node's MAC address."""
+    first, other = world.nodes
+    port = world.port(other)
+    off = {"security_groups": [], "allowed_address_pairs": [], "port_security_enabled": False}
+    world.network.update_port(port.id, **off)
+    world.plane.sync()
+    first.withdraw(ADDRESS)
+    other.announce(ADDRESS)
+    yield
+    world.network.update_port(port.id, port_security_enabled=True, security_groups=port.security_group_ids)
+
+
 @exposure(
     "port security off on both nodes, and a router that does not know who announces it",
     "pairs.missing",

@@ -387,6 +387,19 @@ def diverted(world: Mesh) -> Iterator[None]:
 
 @mesh("port security off on one cluster")
 def port_security_off(world: Mesh) -> Iterator[None]:
+    with unfiltered(world):
+        yield
+
+
+@mesh("port security off on one cluster, and a port with the address of the mesh", "pairs.missing", "1>2 tcp 2379")
+def reserved_without_port_security(world: Mesh) -> Iterator[None]:
+    """OVN answers for the address itself, with the MAC address of that port."""
+    with unfiltered(world), reserved(world):
+        yield
+
+
+@contextmanager
+def unfiltered(world: Mesh) -> Iterator[None]:
     ports = [world.network.get_port(node.port_id) for node in world.nodes["cluster2"]]
     off = {"port_security_enabled": False, "security_groups": [], "allowed_address_pairs": []}
     for port in ports:

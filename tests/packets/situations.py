@@ -332,6 +332,28 @@ def port_security_off_on_masters(world: World) -> Iterator[None]:
         yield
 
 
+@situation("port security off on the masters, and the address moves", api="port-security.off", silent="api")
+def port_security_off_and_a_move(world: World) -> Iterator[None]:
+    """The workers still have pairs for the address, so that OVN waits for one of them to announce it."""
+    with groups_of(world, world.ports("master"), [], port_security_enabled=False, allowed_address_pairs=[]):
+        world.played.settle()
+        holder = world.played.wait_for_holder("api")
+        assert world.played.fall(holder)
+        yield
+        world.played.start_keepalived(holder)
+
+
+@situation("the address moved to a master with port security off", api="port-security.off", silent="api")
+def moved_to_one_without_port_security(world: World) -> Iterator[None]:
+    holder = world.played.wait_for_holder("api")
+    others = [port for port in world.ports("master") if not port.name.startswith(holder.name)]
+    with groups_of(world, others, [], port_security_enabled=False, allowed_address_pairs=[]):
+        world.played.settle()
+        assert world.played.fall(holder)
+        yield
+        world.played.start_keepalived(holder)
+
+
 @situation("port security off on the workers", ingress="port-security.off")
 def port_security_off(world: World) -> Iterator[None]:
     with groups_of(world, world.ports("worker"), [], port_security_enabled=False, allowed_address_pairs=[]):

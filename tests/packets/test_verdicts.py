@@ -62,6 +62,8 @@ FIXED = {
     "a stateless group that lets no answer out",
     "the default group instead of the workers' own",
     "no group on the workers",
+    "port security off on the masters, and the address moves",
+    "the address moved to a master with port security off",
     "port security off on the workers",
     "port security off on every machine",
     "the floating IP on no port",

@@ -196,6 +196,7 @@ OPEN: Mapping[tuple[str, str], str] = {
     ("exposures/register/pool_file.py", "NAME"): "what a line of a file consists of",
     ("exposures/register/pool_file.py", "SPEC"): "what a line of a file consists of",
     ("kubernetes/convert/conversion.py", "NAME"): "nodes that do not exist yet, and what only the user knows",
+    ("kubernetes/mesh/examination.py", "GROUP"): "ports without port security have none; the user chooses it",
     ("kubernetes/rke2_rules.py", "NAME"): "nodes that do not exist yet",
     ("mcp/tools.py", "FILE"): "the plan that the assistant has saved",
     ("openshift/check/mirror.py", "IMAGESET"): "the user's file for oc mirror",

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from openstack_prep.base import shell
-from openstack_prep.base.diagnostic import Diagnostic
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.style import first_of
 from openstack_prep.clusters import installer_names as naming
 from openstack_prep.exposures import services
@@ -27,6 +27,7 @@ from openstack_prep.exposures.virtualization.manifests import served
 from openstack_prep.kubernetes.services import ServiceRecord
 from openstack_prep.neutron.rules import (
     DIVERTED,
+    UNNOTICED,
     WHY,
     Block,
     Traffic,
@@ -34,6 +35,7 @@ from openstack_prep.neutron.rules import (
     answered,
     diverted,
     only_around,
+    unnoticed,
     without_diverting,
 )
 from openstack_prep.openshift.names.resolver import ResolvedName
@@ -370,16 +372,27 @@ def _pairs(address: str, nodes: Sequence[PortRecord], view: View) -> Diagnostic:
         why = "Neutron drops what these nodes send from that address"
     elif around == [] and nodes:
         what, why = f"a port reserves {address}, and no port has a pair for it: port security is off on the nodes", WHY
-        group = ["--security-group", view.cluster.open_in] if view.cluster.open_in else []
-        clean = [view.openstack("port", "set", "--enable-port-security", *group, port.id) for port in nodes]
+        clean = _filter_again(nodes, view)
     elif around:
         what, why = f"{address} is allowed only as part of {', '.join(around)}", WHY
     elif elsewhere:
         what, why = f"{address} is also allowed with another MAC address on {_named(elsewhere)}", DIVERTED
+    elif unfiltered := unnoticed(address, nodes, view.on_networks):
+        what, why = f"port security is off on {_named(unfiltered)}", UNNOTICED
+        fix = " && ".join([*_filter_again(unfiltered, view), view.apply])
+        return Diagnostic(
+            code="pairs.missing", where=PAIRS, what=what, why=why, fix=fix, status=DiagnosticStatus.WARNING
+        )
     else:
         return ok(PAIRS, f"{address} is allowed on {_count(secured)}")
     fix = " && ".join([*clean, *([view.apply] if missing or not elsewhere else [])])
     return Diagnostic(code="pairs.missing", where=PAIRS, what=what, why=why, fix=fix)
+
+
+def _filter_again(ports: Iterable[PortRecord], view: View) -> list[str]:
+    """Return the commands that enable port security together with the group that lets requests in."""
+    group = ["--security-group", view.cluster.open_in] if view.cluster.open_in else []
+    return [view.openstack("port", "set", "--enable-port-security", *group, port.id) for port in ports]
 
 
 def _groups(

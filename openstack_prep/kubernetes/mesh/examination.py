@@ -22,6 +22,7 @@ from openstack_prep.kubernetes.mesh.view import MeshCluster, VisibleNetworks
 from openstack_prep.kubernetes.networks import split
 from openstack_prep.neutron.rules import (
     DIVERTED,
+    UNNOTICED,
     WHY,
     Address,
     Block,
@@ -31,6 +32,7 @@ from openstack_prep.neutron.rules import (
     covers,
     diverted,
     only_around,
+    unnoticed,
     without_diverting,
 )
 from openstack_prep.neutron.rules import admission as admitted
@@ -297,15 +299,28 @@ def _by_ovn(
             why=DIVERTED,
             fix=" && ".join(visible.openstack(*without_diverting(port, address)) for port in elsewhere),
         )
-    around = only_around(address, on_networks) if secured and all(allows(port, wanted) for port in secured) else None
-    if around is not None:
-        add = ["port", "set", "--allowed-address", f"ip-address={address}"]
+    add = ["port", "set", "--allowed-address", f"ip-address={address}"]
+    around = only_around(address, on_networks)
+    if around is not None and secured and all(allows(port, wanted) for port in secured):
         yield Diagnostic(
             code="pairs.missing",
             where=cluster.name,
             what=f"pairs allow the mesh address {address} only as part of {', '.join(around)}",
             why=WHY,
             fix=" && ".join(visible.openstack(*add, port.id) for port in secured) + FOR_ALL,
+        )
+    silent = around is not None and not secured
+    unfiltered = list(ports) if silent else unnoticed(address, ports, on_networks)
+    if unfiltered:
+        enable = [*add, "--enable-port-security", "--security-group", "GROUP"]
+        yield Diagnostic(
+            code="pairs.missing",
+            where=cluster.name,
+            what=f"a port reserves the mesh address {address}, and port security is off on the ports "
+            f"{cluster.port_names(port.id for port in unfiltered)}",
+            why=WHY if silent else UNNOTICED,
+            fix=" && ".join(visible.openstack(*enable, port.id) for port in unfiltered) + FOR_ALL,
+            status=DiagnosticStatus.ERROR if silent else DiagnosticStatus.WARNING,
         )
 
 

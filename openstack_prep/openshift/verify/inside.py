@@ -15,6 +15,7 @@ from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.clusters import installer_names as naming
 from openstack_prep.neutron.rules import (
     DIVERTED,
+    UNNOTICED,
     WHY,
     Admission,
     Traffic,
@@ -25,6 +26,7 @@ from openstack_prep.neutron.rules import (
     diverted,
     networks_around,
     runs_ovn,
+    unnoticed,
     without_diverting,
 )
 from openstack_prep.openshift.verify.access_path import AccessPath, addresses, some
@@ -41,17 +43,18 @@ def pairs(path: AccessPath) -> Iterator[Diagnostic]:
         yield unknown("port.missing", PAIRS, "cannot be checked without the port")
         return
     unprotected = [port for port in path.nodes if not port.port_security_enabled]
+    on_network = [port for port in path.view.ports if port.network_id == path.port.network_id]
     if unprotected:
+        stuck = any(unnoticed(address, unprotected, on_network) for address in addresses(path.port))
         yield Diagnostic(
             code="port-security.off",
             where=PAIRS,
             what=f"port security is off on {_names(unprotected)}",
-            why="nothing is filtered there: the path works, and so does what nobody should reach",
+            why=f"nothing is filtered there; {UNNOTICED if stuck else 'so works also what nobody should reach'}",
             fix=_filter_again(path, unprotected, addresses(path.port)),
             status=DiagnosticStatus.WARNING,
         )
     protected = [port for port in path.nodes if port.port_security_enabled]
-    on_network = [port for port in path.view.ports if port.network_id == path.port.network_id]
     for address in addresses(path.port):
         missing = [port for port in protected if not allows(port, ipaddress.ip_network(address))]
         elsewhere = diverted(address, protected, on_network)
