@@ -68,7 +68,7 @@ it.
 """
 OF_CONTENT = ("owner_specified.openstack.md5", "owner_specified.openstack.sha256")
 """Properties in which openstacksdk keeps checksums of the content (4.22.0, image/v2/_proxy.py), of no other content."""
-CARRIED = ("visibility", "protected", "os_hidden", "min_disk", "min_ram")
+CARRIED = ("visibility", "os_hidden", "min_disk", "min_ram")
 """Fields that others may set, and that say nothing of the content."""
 OF_IMPORTS = "os_glance"
 """The namespace of properties that only Glance sets (33.0.0, api/v2/images.py, RequestDeserializer)."""

@@ -227,6 +227,8 @@ class Image(ImageFields, Unguarded):
     def _check_carrying(self, run: CloudRun, family: Iterable[ImageRecord]) -> Iterable[Mistake]:
         """Refuse what a new image cannot take over from the old one, which is deleted then."""
         for old in self._superseded(family, self._find_good(family)):
+            if self.protected is None:
+                yield from self._check_protection(old)
             if signed := [name for name in glance.SIGNED if name in old.properties]:
                 yield self._loss("property", old, signed, "sign the new content", "remove these properties first")
             if self._stays_shared and not cascades.sees_everything(run):
@@ -299,12 +301,16 @@ class Image(ImageFields, Unguarded):
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield the protection of images that the spec does not declare as protected, whoever has set it."""
-        for image in observed.record_as(Family).members if not self.protected else ():
-            if image.protected and image.name == self.name:
-                fix = f"if nobody needs it: openstack image set --unprotected {shell.quote(image.id)}"
-                yield self.mistake(
-                    f"image {image.id} is protected, and the spec does not declare that", fix, Code.STILL_USED
-                )
+        for image in observed.record_as(Family).members:
+            if image.name == self.name:
+                yield from self._check_protection(image)
+
+    def _check_protection(self, image: ImageRecord) -> Iterable[Mistake]:
+        if image.protected and not self.protected:
+            fix = f"if nobody needs it: openstack image set --unprotected {shell.quote(image.id)}"
+            yield self.mistake(
+                f"image {image.id} is protected, and the spec does not declare that", fix, Code.STILL_USED
+            )
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:

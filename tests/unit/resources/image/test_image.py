@@ -111,14 +111,14 @@ def test_an_upload_without_an_answer_is_made_anew(run: CloudRun, services: Any, 
 
 def test_another_content_takes_the_name_when_it_is_verified(run: CloudRun, glance: Glance, image: Image) -> None:
     glance.ours("rhcos", OLD, protected=True)
+    image = replace(image, protected=True)
     (step,) = plan(run, image)
     assert step.action is Action.UPDATE
     settle(run, glance, image)
     assert glance.asked == [
         "create rhcos-new",
         "upload rhcos-new",
-        f"patch rhcos-new {SEAL}",
-        "patch rhcos-new protected",
+        f"patch rhcos-new {SEAL} protected",
         "patch rhcos name",
         "patch rhcos-new name",
         "patch rhcos-old protected",
@@ -135,7 +135,7 @@ def test_another_content_keeps_what_others_have_set(
     run: CloudRun, glance: Glance, image: Image, left: bytes | None
 ) -> None:
     """Also at an image that a killed run has left under its temporary name."""
-    set_by_others: dict[str, Any] = {"visibility": "shared", "protected": True, "min_ram": 512, "tags": ["colleague"]}
+    set_by_others: dict[str, Any] = {"visibility": "shared", "min_ram": 512, "tags": ["colleague"]}
     old = glance.ours("rhcos", OLD, hw_disk_bus="ide", **set_by_others, **FOREIGN)
     if left:
         glance.ours("rhcos-new", left)
@@ -339,6 +339,19 @@ def test_an_image_that_somebody_has_protected_is_not_deleted(run: CloudRun, glan
     left = [*Image.scan_tagged(run, None)]
     (refused,) = observation.examine_deletes(run, planner.plan_destroy("lab", [], {}, left))
     assert refused.code is Code.STILL_USED
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_image_that_somebody_has_protected_keeps_its_content(
+    run: CloudRun, glance: Glance, image: Image, late: bool
+) -> None:
+    old = glance.ours("rhcos", OLD, protected=not late)
+    made = plan(run, image)
+    assert [each.code for each in made.refusals] == ([] if late else [Code.STILL_USED])
+    old["protected"] = True
+    (failed,) = executor.execute(made, run).failed
+    assert isinstance(failed.error, PlanRefused)
+    assert glance.images["i1"] == old
 
 
 def test_a_protection_that_the_spec_has_dropped_keeps_the_image(run: CloudRun, glance: Glance, image: Image) -> None:
