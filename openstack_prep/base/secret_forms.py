@@ -170,6 +170,8 @@ def without_url_secrets(text: str) -> str:
 
 _TOKEN = re.compile(r"gAAAA[\w-]{60,}={0,2}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}|(?i:(?<=set-cookie: ))\S+")
 """A Fernet token, as Keystone makes them, a JSON Web Token, or a cookie of a session, in a log of requests."""
+_AUTHORIZATION = re.compile(r"""(authorization["']?\s?[:=]\s?["']?(?:[a-z]+\s)?+)(?!\*)[^\s"'<>]+""", re.IGNORECASE)
+"""The header of a request with a login in base64 or a token, which a server or proxy may repeat in its status line."""
 
 
 _PATH_WITH_QUERY = re.compile(r"""(?:(?<=https:)|(?<=http:))/(?!/)([^\s"'<>?]+)\?[^\s"'<>]+""")
@@ -190,6 +192,7 @@ def without_logins(text: str) -> str:
     """Return a text such as an error that quotes a value, without the logins of the URLs in it, tokens and keys."""
     if "PRIVATE KEY" in text:
         text = _KEY.sub(rf"\1{HIDDEN}", text)
+    text = _AUTHORIZATION.sub(rf"\1{HIDDEN}", text)
     text = _TOKEN.sub(HIDDEN, _PATH_WITH_QUERY.sub(r"//\1?...", _UNPARSED.sub("...", text)))
     if "@" in text:
         text = _QUOTED_BARE_LOGIN.sub("...", _LOGIN.sub("//...", _QUOTED_LOGIN.sub(r"\1...", text)))

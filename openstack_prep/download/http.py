@@ -77,7 +77,7 @@ def _body(url: str, answer: requests.Response, size: int | None) -> Chunks:
             return
         broken = f"{shown(url)} broke off after {done} of {'?' if size is None else size} bytes"
         if done <= begun or (size is not None and done > size):
-            raise DownloadError(f"{broken}: {_reason(broke)}") from broke
+            raise DownloadError(f"{broken}: {_reason(broke, url)}") from broke
         begun = done
         answer = _get(url, {"Range": f"bytes={done}-", **unchanged})
         if not answer.headers.get("Content-Range", "").startswith(f"bytes {done}-"):
@@ -108,14 +108,18 @@ def _get(url: str, headers: dict[str, str] | None = None) -> requests.Response:
         answer: requests.Response = retry(_ask, url, headers or {})
     except (requests.RequestException, ValueError) as error:  # the latter for a redirect to an invalid URL
         # without the library's error, which repeats the address in full
-        raise DownloadError(f"{shown(url)} cannot be downloaded: {_reason(error)}") from None
+        raise DownloadError(f"{shown(url)} cannot be downloaded: {_reason(error, url)}") from None
     if not answer.ok:
         answer.close()
-        said = hide(f"{answer.status_code} {answer.reason}", _secrets_of(url, answer.url))  # which it may repeat
-        reason = without_url_secrets(said)
+        reason = _without_secrets(f"{answer.status_code} {answer.reason}", url, answer.url)
         status = "; ".join(filter(None, (reason, REMEDIES.get(answer.status_code))))
         raise DownloadError(f"{shown(url)} cannot be downloaded: {status}")
     return answer
+
+
+def _without_secrets(said: str, *urls: str) -> str:
+    """Return what a server said, which may repeat the request."""
+    return without_url_secrets(hide(said, _secrets_of(*urls)))
 
 
 def _secrets_of(*urls: str) -> Iterator[str]:
@@ -162,7 +166,7 @@ def _refuse_downgrade(answer: requests.Response, *_: object, **__: object) -> No
         )
 
 
-def _reason(error: Exception | None) -> str:
+def _reason(error: Exception | None, url: str) -> str:
     """Return why a request failed without its URL, which the library's own text repeats in full."""
     if error is None:
         return "the server closed the connection"
@@ -173,7 +177,8 @@ def _reason(error: Exception | None) -> str:
     inner = error.args[0] if error.args else None
     for each in (error, inner):
         if isinstance(each, urllib3.exceptions.ProtocolError):
-            reason = str(each.args[-1])  # the message of the system or the parser, or an invalid answer of a server
+            # the message of the system or the parser, or an invalid answer of a server
+            reason = _without_secrets(str(each.args[-1]), url)
             return reason if reason.isprintable() else repr(reason)
     reason = str(getattr(inner, "reason", None) or type(error).__name__)
     return _of_tls(error) or reason

@@ -49,6 +49,9 @@ def _of_stack(options: argparse.Namespace) -> tuple[Cloud, Spec]:
             _put(cluster, each)
         place = f"rke render --stack {options.stack}"
         spec = spec_of({"name": options.stack, "rke_clusters": [cluster]}, place, Path.cwd())
+        if spec.has_plain_secrets:  # the values of --set are the only ones
+            what = "a value is a secret, and other users of this machine see arguments"
+            raise ConfigError(f"--set: {what}; write it into a file, and pass KEY.file=PATH")
         return connect(options.os_cloud), spec.limited_to("rke_cluster")
 
 

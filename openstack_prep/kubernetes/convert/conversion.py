@@ -179,15 +179,10 @@ DAEMON_SETS = (
 
 
 def moving_steps(
-    data: Raw, target: TargetRelease, nodes: Sequence[Node], files: Mapping[str, Content], *, openly: bool
+    data: Raw, target: TargetRelease, nodes: Sequence[Node], files: Mapping[str, Content]
 ) -> tuple[str, ...]:
-    """Return the steps, in their order, for this cluster; ``files`` are the converted files by name.
-
-    URLs have asterisks for logins and queries unless ``openly``.
-    """
-    urls = included(value_at(data, "addons_include"))
-    urls = urls if openly else list(map(hide_in_url, urls))
-    new_cluster = _new_cluster(data, target, nodes, files, urls)
+    """Return the steps, in their order, for this cluster; ``files`` are the converted files by name."""
+    new_cluster = _new_cluster(data, target, nodes, files)
     return (*_before(), *new_cluster, *_workloads(), *_addresses(data), *_end())
 
 
@@ -202,7 +197,6 @@ def _new_cluster(
     target: TargetRelease,
     nodes: Sequence[Node],
     files: Mapping[str, Content],
-    included: Sequence[str],
 ) -> Iterator[str]:
     servers, agents = planned_nodes(nodes)
     yield (
@@ -223,9 +217,15 @@ def _new_cluster(
     apply = "openstack-prep plan new.yaml, then openstack-prep apply new.yaml; nodes are NotReady until the CNI runs."
     yield apply + " Without agents, servers have no taint, and so run all pods." * (not agents)
     applied = [file for file in files if file.startswith(FOR_KUBECTL)]
-    commands = [f"kubectl apply -f {shell.quote(each)}" for each in [*applied, *included]]
+    urls = included(value_at(data, "addons_include"))
+    shown = [hide_in_url(url) for url in urls]
+    public = [url for url in urls if url in shown]
+    commands = [f"kubectl apply -f {shell.quote(each)}" for each in [*applied, *public]]
     if commands:
         yield f"In the new cluster: {'; '.join(commands)}."
+    if private := [url for url in shown if url not in urls]:
+        where = "other users see the arguments of a command, and a shell keeps them"
+        yield f"Download {', '.join(private)} by a program that reads the login from a file ({where}), and apply it."
     if value_at(data, "cloud_provider.name") not in (None, "", "none"):
         settings = ", with cloud.conf" if FOR_CLOUD in files else ""
         yield (
@@ -382,9 +382,8 @@ def convert(data: Raw, *, version: str | None = None) -> Conversion:
         files[PRIVATE] = shared[PRIVATE] = [private]
     registered = tuple(_registries(draft))
     files[FILE] = [new_spec(draft, chosen.version, found, plugin(draft), registered, shared)]
-    steps, whole = (moving_steps(data, chosen, found, files, openly=openly) for openly in (False, True))
-    text = "".join(f"{number}. {step}\n" for number, step in enumerate(whole, 1))
-    files[STEPS] = text if steps == whole else Secret(text)
+    steps = moving_steps(data, chosen, found, files)
+    files[STEPS] = "".join(f"{number}. {step}\n" for number, step in enumerate(steps, 1))
     return Conversion(chosen, tuple(draft.entries), tuple(dict.fromkeys(empty)), files, steps)
 
 

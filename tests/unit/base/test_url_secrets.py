@@ -82,6 +82,26 @@ def test_a_log_of_requests_shows_no_cookie() -> None:
     assert "[200] Server: x" in without_logins(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "407 no Proxy-Authorization: Basic aG9yc2U=",
+        'BadStatusLine("authorization: Bearer aG9yc2U")',
+        '{"Authorization": "Basic aG9yc2U="}',
+        "HTTP/1.1 400 Authorization=aG9yc2U=",
+    ],
+)
+def test_an_answer_that_repeats_the_login_of_its_request_is_hidden(text: str) -> None:
+    assert "aG9yc2U" not in without_logins(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["the authorization failed", "no authorization: none", "Authorization: Basic ********"]
+)
+def test_words_about_authorization_stay(text: str) -> None:
+    assert without_logins(text).startswith(text[:18])
+
+
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nhor+se/H0r=\nhorse\n-----END RSA PRIVATE KEY-----\n"
 
 
