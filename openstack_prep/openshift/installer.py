@@ -29,6 +29,8 @@ LARGEST_STATE = 64 * MIB
 CAPI = ".clusterapi_output"
 GUARDS = (f"{CAPI}/envtest.kubeconfig", "terraform.tfstate")
 LOGINS = ("auth/kubeconfig", "auth/kubeadmin-password")
+STAGES = ("topology", "masters", "bootstrap")
+"""Of Terraform, from 4.11 to 4.16."""
 WRITTEN = (
     CAPI,
     *LOGINS,
@@ -36,9 +38,10 @@ WRITTEN = (
     "tls/journal-gateway.key",
     *(f"cluster-api/{each}" for each in ("etcd", "kube-apiserver", "kubectl", "cluster-api")),
     "cluster-api/cluster-api-provider-*",
-    *(f"{each}.tfvars.json" for each in ("terraform", "terraform.*", "topology", "masters", "bootstrap")),
+    *(f"terraform{each}.tfvars.json" for each in ("", ".platform.auto", ".openstack.auto")),
+    *(f"{each}.tfvars.json" for each in STAGES),
     "terraform.tfstate",
-    "terraform.*.tfstate",
+    *(f"terraform.{each}.tfstate" for each in STAGES),
     *(f"{each}.ign" for each in ("bootstrap", "master", "worker")),
     STATE,
     METADATA,

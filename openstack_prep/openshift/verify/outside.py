@@ -17,7 +17,13 @@ from openstack_prep.openshift.verify.access_path import AccessPath, ProjectView,
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists.cluster_naming import foreign_tags
-from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortForwarding, PortRecord, RouterRecord
+from openstack_prep.resources.lists.neutron_records import (
+    INTERFACES,
+    FloatingIPRecord,
+    PortForwarding,
+    PortRecord,
+    RouterRecord,
+)
 
 NAME, FLOATING_IP, PORT, ROUTER = "name", "floating IP", "port", "router"
 
@@ -132,6 +138,8 @@ def _attach(path: AccessPath) -> str:
     """
     router = router_between(path)
     first = [router.fix] if router.code in UNJOINED and path.floating_ip else []
+    if any("  # " in command for command in first):  # another floating IP fits
+        return router.fix
     return " && ".join([*first, path.attach])
 
 
@@ -321,9 +329,7 @@ def _gateway(path: AccessPath, routers: Sequence[RouterRecord]) -> Diagnostic:
             code="router.other-gateway" if other else "router.no-gateway",
             where=ROUTER,
             what=f"{first.name} {lack}",
-            fix=f"{path.client} router set --external-gateway {network} {first.id}"
-            if network
-            else f"set the external gateway of router {first.id} to the network of the floating IPs",
+            fix=_join_outside(path, first, network),
         )
     enable = f"{path.client} router set --enable {router.id}"
     if router.admin_state_up is False:
@@ -333,6 +339,20 @@ def _gateway(path: AccessPath, routers: Sequence[RouterRecord]) -> Diagnostic:
         agents = f"openstack network agent list --router {router.id}  # as an administrator: who forwards its packets"
         return Diagnostic(code="router.error", where=ROUTER, what=f"{router.name} is in status ERROR", fix=agents)
     return ok(ROUTER, f"{router.name} joins the port's subnet and the outside")
+
+
+def _join_outside(path: AccessPath, router: RouterRecord, network: str | None) -> str:
+    """Return the command that gives a router its gateway; a floating IP for it if other networks are behind it."""
+    gateway, own = router.gateway_network_id, path.port and path.port.network_id
+    interfaces = (port for port in path.view.ports if port.device_id == router.id and port.device_owner in INTERFACES)
+    if network is None:
+        return f"set the external gateway of router {router.id} to the network of the floating IPs"
+    if gateway and (others := sorted({port.network_id for port in interfaces} - {own})):
+        create = shell.join(["floating", "ip", "create", gateway])
+        return (
+            f"{path.client} {create}  # and verify with its address: network {some(others)} is behind the router, too"
+        )
+    return f"{path.client} router set --external-gateway {network} {router.id}"
 
 
 def _subnet_name(view: ProjectView, subnet_id: str) -> str:

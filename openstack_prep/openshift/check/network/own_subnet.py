@@ -130,7 +130,7 @@ def _routers_out(context: CheckContext, where: str, subnet: SubnetRecord) -> Ite
                 where=where,
                 what=f"router {router.name} {router.id} of subnet {subnet_id} {has}",
                 why=f"floating IPs of {external.name!r} cannot be attached to ports there",
-                fix=context.openstack("router", "set", "--external-gateway", external.id, router.id),
+                fix=_set_gateway(context, external, router, subnet),
             )
         elif router.enable_snat is False:
             yield Diagnostic(
@@ -139,9 +139,19 @@ def _routers_out(context: CheckContext, where: str, subnet: SubnetRecord) -> Ite
                 what=f"router {router.name} {router.id} of subnet {subnet_id} has enable_snat: false",
                 why="machines reach no registry outside, unless routes there lead back to their subnet",
                 # without enable_snat Neutron sets its default (29.0.0, db/l3_gwmode_db.py, _get_enable_snat)
-                fix=context.openstack("router", "set", "--external-gateway", external.id, router.id),
+                fix=_set_gateway(context, external, router, subnet),
                 status=DiagnosticStatus.WARNING,
             )
+
+
+def _set_gateway(context: CheckContext, external: NetworkRecord, router: RouterRecord, subnet: SubnetRecord) -> str:
+    """Return the command that sets a router's gateway, with what else has its way out by it."""
+    command = context.openstack("router", "set", "--external-gateway", external.id, router.id)
+    ports = (port for port in listed(context, PortRecord, device_id=router.id) if port.device_owner in INTERFACES)
+    others = sorted({port.network_id for port in ports} - {subnet.network_id})
+    if not router.gateway_network_id or not others:
+        return command
+    return f"{command}  # ask first who uses network {', '.join(others)}: its way out changes, too"
 
 
 def _add_router(context: CheckContext, external: NetworkRecord, subnet_id: str) -> str:

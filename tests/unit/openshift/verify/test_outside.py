@@ -269,6 +269,18 @@ def test_the_router(router: dict[str, Any], said: str) -> None:
     assert all(said in each for each in found)
 
 
+def test_a_router_of_others_keeps_its_gateway() -> None:
+    """Another floating IP fits, and cuts nobody off."""
+    view = right()
+    elsewhere = {**(view.routers or {})["router"], "external_gateway_info": {"network_id": "other"}}
+    behind = port("", "10.9.0.1", network_id="theirs", device_id="router", device_owner="network:router_interface")
+    free = [floating(API, "", port_id=None, router_id=None), *list(view.floating_ips or ())[1:]]
+    view = replace(view, ports=[*view.ports, behind], routers={"router": elsewhere}, floating_ips=free)
+    fixes = {link.code: link.fix for link in links(view)["api"] if link.status != "ok"}
+    assert list(fixes) == ["floating-ip.detached", "router.other-gateway"]
+    assert all(fix.startswith("openstack floating ip create other  # ") for fix in fixes.values())
+
+
 @pytest.mark.parametrize(
     ("tags", "commands"),
     [

@@ -99,7 +99,11 @@ def test_a_router_without_source_nat(neutron: Neutron) -> None:
     (router,) = neutron.kept["routers"]
     router["external_gateway_info"] |= {"enable_snat": False}
     (finding,) = own_subnet(neutron.context(**OWN))
-    assert (finding.code, finding.status) == ("router.no-snat", "warning")
+    assert (finding.code, finding.status, "  # " in finding.fix) == ("router.no-snat", "warning", False)
+    (interface,) = neutron.kept["ports"]
+    neutron.kept["ports"].append({**interface, "id": "another", "network_id": "theirs", "fixed_ips": []})
+    (finding,) = own_subnet(neutron.context(**OWN))
+    assert "theirs" in finding.fix.partition("  # ")[2]
 
 
 @pytest.mark.parametrize("tags", [[], ["openshiftClusterID=theirs-x7k2p"]])
