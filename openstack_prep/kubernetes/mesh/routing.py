@@ -37,11 +37,19 @@ class FixCommands:
 
     def host_route(self, route: Route) -> str:
         given = f"destination={route.destination},gateway={route.nexthop}"
-        return self.visible.openstack("subnet", "unset", "--host-route", given, self.source.id)
+        return self.visible.openstack("subnet", "unset", "--host-route", given, self.source.id) + self._also(route)
 
     def without(self, router_id: str, route: Route) -> str:
         given = f"destination={route.destination},gateway={route.nexthop}"
-        return self.visible.openstack("router", "unset", "--route", given, router_id)
+        return self.visible.openstack("router", "unset", "--route", given, router_id) + self._also(route)
+
+    def _also(self, route: Route) -> str:
+        if self.is_for_target(route):
+            return ""
+        return f"  # ask first who uses it: it leads to more than {self.target.cidr}"
+
+    def is_for_target(self, route: Route) -> bool:
+        return covers(self.target.block, ipaddress.ip_network(route.destination))
 
     def router_for(self, subnet: SubnetRecord) -> str:
         """Return how to give a subnet a router: the other subnet's, or a new one for both."""
@@ -175,9 +183,14 @@ class PacketPath:
         return self._diagnostic("router.missing", what, self.fix.router_for(self.source), sure=sure)
 
     def _not_a_router(self, address: Address, network_id: str) -> Diagnostic | None:
-        """Return a diagnostic for a next hop that is a machine: Neutron does not know what that forwards."""
+        """Return a diagnostic for a next hop that is a machine, or an address that machines share.
+
+        Neutron does not know what that forwards.
+        """
+        shared = ipaddress.ip_network(address)
         for port in self.visible.ports:
-            if port.network_id == network_id and address in port.addresses and port.device_id:
+            pairs = (ipaddress.ip_network(pair.ip_address) for pair in port.allowed_address_pairs)
+            if port.network_id == network_id and (address in port.addresses or shared in pairs):
                 what = f"the path to {self.goal} leads to {address}, which is port {port.name or ''} {port.id}"
                 show = self.visible.openstack("port", "show", port.id)
                 return Diagnostic(
@@ -239,7 +252,8 @@ class PacketPath:
             "which is not a router's address"
         )
         sure = all(self.visible.sees(subnet) for subnet in self.visible.connected(router_id) if address in subnet.block)
-        return self._diagnostic("route.dead-end", what, self.fix.without(router_id, route), sure=sure)
+        fix = self.fix.without(router_id, route) if self.fix.is_for_target(route) else self.fix.route(router_id)
+        return self._diagnostic("route.dead-end", what, fix, sure=sure)
 
 
 def longest(routes: Iterable[tuple[Block, T]], goal: Block) -> T | None:

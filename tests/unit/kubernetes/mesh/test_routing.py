@@ -51,7 +51,9 @@ def test_a_host_route_is_stronger_than_the_gateway() -> None:
     assert broken(one=routed, interfaces=interfaces, routers=routers) == []
     (found,) = broken(one=routed, interfaces=[interface("r", ONE), interface("r", TWO)], routers=routers)
     assert (found.code, missing(found, "one (10.1.0.0/24)", "10.2.0.0/16", "10.1.0.9")) == ("route.dead-end", [])
-    assert found.fix == f"{OPENSTACK} subnet unset --host-route destination=10.2.0.0/16,gateway=10.1.0.9 one"
+    command, _, note = found.fix.partition("  # ")
+    assert command == f"{OPENSTACK} subnet unset --host-route destination=10.2.0.0/16,gateway=10.1.0.9 one"
+    assert "10.2.0.0/24" in note
 
 
 def test_a_gateway_that_is_not_the_routers_address() -> None:
@@ -75,12 +77,33 @@ def test_an_appliance_is_looked_at_by_a_person() -> None:
     assert missing(found, "10.1.0.1", "firewall", "compute:nova") == []
 
 
+def test_an_address_that_machines_share_is_no_dead_end() -> None:
+    pairs = [{"ip_address": "10.1.0.77", "mac_address": "fa:16:3e:00:00:01"}]
+    for machines in (
+        [port("vip", ONE, "10.1.0.77", device_id="")],
+        [port("vpn", ONE, "10.1.0.5", allowed_address_pairs=pairs)],
+    ):
+        routers = [router("r", ("10.0.0.0/8", "10.1.0.77"))]
+        (found,) = broken(interfaces=[interface("r", ONE)], routers=routers, ports=machines)
+        assert (found.status, found.code) == ("warning", "route.through-machine")
+
+
 def test_a_circle() -> None:
     interfaces = [interface("r1", ONE), interface("r1", TRANSIT), interface("r2", TRANSIT, "192.168.0.2")]
     routers = [router("r1", ("10.2.0.0/24", "192.168.0.2")), router("r2", ("10.0.0.0/8", "192.168.0.1"))]
     (found,) = broken(subnets=[TRANSIT], interfaces=interfaces, routers=routers)
     assert (found.code, missing(found, "10.2.0.0/24", "r1", "r2")) == ("route.loop", [])
-    assert found.fix == f"{OPENSTACK} router unset --route destination=10.0.0.0/8,gateway=192.168.0.1 r2"
+    command, _, note = found.fix.partition("  # ")
+    assert command == f"{OPENSTACK} router unset --route destination=10.0.0.0/8,gateway=192.168.0.1 r2"
+    assert "10.2.0.0/24" in note
+
+
+def test_a_dead_route_to_more_than_the_target_stays() -> None:
+    """Others may use it; a route to the target alone is the stronger one."""
+    interfaces = [interface("r1", ONE), interface("r2", TWO)]
+    routers = [router("r1", ("10.0.0.0/8", "10.1.0.77")), router("r2")]
+    (found,) = broken(interfaces=interfaces, routers=routers)
+    assert (found.code, "unset" in found.fix) == ("route.dead-end", False)
 
 
 def test_networks_that_cannot_be_told_apart() -> None:
