@@ -140,11 +140,11 @@ def to_continue(folder: Path, *, bootstrap: bool) -> str:
     ``wait-for install-complete`` alone would leave the bootstrap machine, its floating IP and the image with its
     ignition, which contains secrets.
     """
-    waits = [shell.join(["openshift-install", "wait-for", stage, "--dir", str(folder)]) for stage in STAGES]
+    waits = [shell.join(["openshift-install", "wait-for", stage, "--dir", str(folder)]) for stage in WAITED_FOR]
     return " && ".join([waits[0], to_destroy(folder, "bootstrap"), waits[1]]) if bootstrap else waits[1]
 
 
-STAGES = ("bootstrap-complete", "install-complete")
+WAITED_FOR = ("bootstrap-complete", "install-complete")
 
 
 def to_create_again(folder: Path) -> str:
