@@ -417,6 +417,17 @@ def test_a_login_shows_no_password_and_no_token(
     assert "admin-password" not in caplog.text
 
 
+def test_an_answer_that_repeats_the_login_is_not_logged(
+    services: requests_mock.Mocker, cloud: Cloud, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    services.post(TOKENS, json=lambda request, _: request.json())
+    with pytest.raises(CloudError):
+        cloud.network.get("/networks")
+    assert "admin-password" in services.request_history[-1].text
+    assert "admin-password" not in caplog.text
+
+
 @pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize("kind", ["v3oauth2clientcredential", "v3oauth2mtlsclientcredential"])
 def test_the_token_of_another_server_is_not_logged(
