@@ -381,6 +381,7 @@ class Waiting:
 
     After ``patience`` seconds it is also called with the time at which waiting ends; with ``signals``, with the number
     of signals that are outstanding, again whenever it changes; and with ``servers``, with what Nova failed to do.
+    ``is_own``: this run has begun the operation, so that it also says how to abort it.
     ``cancels``: an update that waits for nothing but resizes that failed is cancelled; Heat stops nothing for this.
     Reasons of failures repeat values of hidden parameters (Heat 27.0.0, engine/resource.py, properties.py), so
     ``hidden`` returns the values that no text may contain. ``is_private`` tells of a
@@ -397,11 +398,12 @@ class Waiting:
         servers: ServerActions | None = None,
         *,
         cancels: bool = False,
+        is_own: bool = True,
         hidden: Callable[[], Iterable[str]] = tuple,
         is_private: Callable[[str], bool] = lambda place: False,
     ) -> None:
         self.heat, self.path, self.tell, self.signals, self.servers = heat, path, tell, signals, servers
-        self.cancels, self.hidden, self.is_private = cancels, hidden, is_private
+        self.cancels, self.is_own, self.hidden, self.is_private = cancels, is_own, hidden, is_private
         self.until = 0.0  # since the epoch
         self.silent_until = time.monotonic() + (PATIENCE if patience is None else patience)
         self.reported_wait = False
@@ -459,7 +461,7 @@ class Waiting:
         self.reported_wait, self.awaited = True, awaited
         what_for = f", waiting for {awaited.text}" if awaited else ""
         until = time.strftime("%H:%M", time.localtime(min(self.until, awaited.until) if awaited else self.until))
-        give_up = f"; to abort: {abort} {stack['id']}" if abort else ""
+        give_up = f"; to abort: {abort} {stack['id']}" if abort and self.is_own else ""
         self.tell(f"is {stack['stack_status']}{what_for} (timeout {until}){give_up}")
 
     def _tell_failed_actions(self) -> None:

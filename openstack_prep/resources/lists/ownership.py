@@ -87,7 +87,9 @@ def _owns_any(run: CloudRun, project: Resource | None, kind: type[NeutronRecord]
 
 
 def carries(ownership: OwnershipTag, record: FloatingIPRecord, name: str) -> bool:
-    """Whether the description or the tags of a floating IP contain an ownership tag with a name."""
+    """Whether the description of a floating IP contains an ownership tag with a name, or, without one, its tags do."""
+    if ownership.another_in(record.description):
+        return False
     return ownership.owns(record.description, name) or floating_ip_tag(ownership, name) in record.tags
 
 
@@ -95,6 +97,8 @@ def name_of(ownership: OwnershipTag, record: FloatingIPRecord) -> str | None:
     """Return the name that a spec has given a floating IP; None if it has no ownership tag of the spec."""
     if ownership.owns(record.description):
         return ownership.name_in(record.description)
+    if ownership.another_in(record.description):
+        return None
     ours = floating_ip_tag(ownership, "")
     return next((unquote(tag.removeprefix(ours)) for tag in sorted(record.tags) if tag.startswith(ours)), None)
 

@@ -274,7 +274,7 @@ class Stack(Inputs, LeavesContent):
         """Wait until an operation that a killed run or somebody else has started is complete."""
         if self.is_settled(observed):
             return False
-        self._waiting(run, observed.record_as(StackRecord).stack, 0).end(self.timeout)
+        self._waiting(run, observed.record_as(StackRecord).stack, 0, is_own=False).end(self.timeout)
         return True
 
     def create(self, run: CloudRun) -> Observed:
@@ -333,7 +333,13 @@ class Stack(Inputs, LeavesContent):
         waiting.raise_for_failure(waiting.end(self.timeout))
 
     def _waiting(
-        self, run: CloudRun, stack: HeatStack, patience: float | None = None, *, cancels: bool = False
+        self,
+        run: CloudRun,
+        stack: HeatStack,
+        patience: float | None = None,
+        *,
+        cancels: bool = False,
+        is_own: bool = True,
     ) -> Waiting:
         """Return what waits for the stack, and reports what it waits for: signals only if the template has any."""
         heat = stack.cloud.orchestration
@@ -348,6 +354,7 @@ class Stack(Inputs, LeavesContent):
             signals,
             servers,
             cancels=cancels,
+            is_own=is_own,
             hidden=lambda: (secret.reveal() for secret in self.secrets.values() if secret.fetched),
             is_private=partial(self._is_private, stack),
         )

@@ -68,6 +68,7 @@ def plan(run: CloudRun, *wanted: FloatingIP) -> Plan:
         ({"description": "edited", "tags": ["openstack-prep:their%20s~api"]}, "their s"),
         ({"description": "edited", "tags": ["openstack-prep:lab~api"]}, ""),
         ({"description": "[openstack-prep:lab/api]", "tags": ["openstack-prep:theirs~api"]}, ""),
+        ({"description": "[openstack-prep:theirs/api]", "tags": ["openstack-prep:lab~api"]}, "theirs"),
         ({"description": "edited", "tags": ["of~somebody"]}, ""),
     ],
 )

@@ -153,6 +153,15 @@ def test_how_long_it_is_waited_for_is_told_once(
     assert re.fullmatch(rf"is {status} \(timeout \d\d:\d\d\){give_up}", said)
 
 
+def test_nobody_is_told_how_to_abort_the_work_of_others(services: requests_mock.Mocker, run: CloudRun) -> None:
+    services.get(STACK, [stack("CREATE_IN_PROGRESS"), stack("CREATE_COMPLETE")])
+    services.get(f"{STACK}/events", json={"events": []})
+    told: list[str] = []
+    Waiting(run.admin.orchestration, "/stacks/s/root", told.append, patience=0, is_own=False).end()
+    assert len(told) == 1
+    assert "abort" not in told[0]
+
+
 STACKS = f"{HEAT}/stacks"
 
 
