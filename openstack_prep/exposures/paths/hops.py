@@ -274,8 +274,8 @@ def _floating_ip(placed: PlacedExposure, view: View) -> Diagnostic:
             fix = delete if exposure.pool else f"{delete}  # then {fix}"
         return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=fix)
     if placed.address and found.fixed_ip_address != placed.address:
-        what = f"{address} leads to {found.fixed_ip_address}, not to {placed.address}"
-        fix = f"{view.openstack('floating', 'ip', 'unset', '--port', address)} && {view.apply}"
+        what = f"{address} leads to {found.fixed_ip_address} of port {found.port_id}, not to {placed.address}"
+        fix = f"{view.openstack('floating', 'ip', 'unset', '--port', address)} && {view.apply}  # or name another one"
         return Diagnostic(code="floating-ip.in-use", where=FLOATING_IP, what=what, fix=fix)
     return ok(FLOATING_IP, f"{address} leads to {found.fixed_ip_address}")
 
