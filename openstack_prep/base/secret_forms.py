@@ -207,9 +207,10 @@ def without_login(value: str) -> str:
 _unlogged = ContextVar("unlogged", default=False)
 # a filter does not count for loggers below: those of a session that splits them
 _SPLIT = (f"keystoneauth.session{part}" for part in ("", ".request", ".response", ".body"))
-# those of identity log whole answers (keystoneauth1 5.18.1, identity/v3/base.py), and warnings that a person needs
-_IDENTITY = (f"keystoneauth.identity.v3.{part}" for part in ("base", "federation", "oidc"))
-for _name in ("urllib3.connection", "urllib3.connectionpool", *_SPLIT, *_IDENTITY):
+for _name in ("urllib3.connection", "urllib3.connectionpool", *_SPLIT):
+    logging.getLogger(_name).addFilter(lambda _: not _unlogged.get())
+# these log whole answers (keystoneauth1 5.18.1, identity/v3/base.py), and warnings that a person needs
+for _name in (f"keystoneauth.identity.v3.{part}" for part in ("base", "federation", "oidc")):
     logging.getLogger(_name).addFilter(lambda record: record.levelno > logging.DEBUG or not _unlogged.get())
 
 

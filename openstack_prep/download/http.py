@@ -117,9 +117,9 @@ def _get(url: str, headers: dict[str, str] | None = None) -> requests.Response:
     return answer
 
 
-def _without_secrets(said: str, *urls: str) -> str:
-    """Return what a server said, which may repeat the request."""
-    return without_url_secrets(hide(said, _secrets_of(*urls)))
+def _without_secrets(answer: str, *urls: str) -> str:
+    """Return what a server has answered, which may repeat the request."""
+    return without_url_secrets(hide(answer, _secrets_of(*urls)))
 
 
 def _secrets_of(*urls: str) -> Iterator[str]:
