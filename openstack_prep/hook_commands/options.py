@@ -133,7 +133,7 @@ def add_address_pairs(command: AddCommand) -> None:
         metavar="RANGE",
         help="ignore addresses of Services outside of this range; repeatable",
     )
-    name = "name in the ownership tag (default: sync-, ports, network); pairs of earlier calls with the same name go"
+    name = "name in the ownership tag, after sync- (default: ports, network); pairs of earlier calls with it go"
     parser.add_argument("--name", metavar="NAME", help=name)
     parser.add_argument("--dry-run", action="store_true", help="only show the plan")
     add_lock_timeout(parser)

@@ -25,6 +25,7 @@ from openstack_prep.spec import Spec, load_spec
 from openstack_prep.spec.python import spec_from
 from openstack_prep.verbs import api
 
+SYNC = "sync"
 SECTIONS = (
     "name",
     "clouds",
@@ -57,9 +58,9 @@ class Sync:
     network: str | None = None
     """Name of a network: only its ports, of those selected."""
     name: str | None = None
-    """The name in the ownership tag: recorded pairs with this name that are no longer wanted are removed.
+    """The name in the ownership tag, after ``sync-``: recorded pairs with it that are no longer wanted are removed.
 
-    Default: sync-, the selection of ports, and the network; several calls for the same ports need different names.
+    Default: the selection of ports, and the network; several calls for the same ports need different names.
     """
 
 
@@ -198,10 +199,12 @@ def _spec_of_sync(wanted: Sync, found: kubernetes.Services | None, tell: Callabl
     if found is not None:
         addresses += ranges.blocks(ranges.read(_service_addresses(found, ranges.read(within), tell)))
     of_network = (wanted.network,) if wanted.network else ()
-    name = wanted.name or "-".join(["sync", *itertools.chain(*given.items()), *of_network])
+    name = wanted.name or "-".join([SYNC, *itertools.chain(*given.items()), *of_network])
     given = {way: tuple(value) if way == "ports" else value for way, value in given.items()}
     pairs = AddressPairs(name=name, addresses=tuple(dict.fromkeys(addresses)), network=wanted.network, **given)
-    return Spec(name, (pairs.resolve_with([pairs]),), checked=True)
+    # recorded as no spec's, so that the pairs of a spec with this name are not taken for earlier ones
+    owner = name if name.startswith(f"{SYNC}-") else f"{SYNC}-{name}"
+    return Spec(owner, (pairs.resolve_with([pairs]),), checked=True)
 
 
 def _read(where: str, texts: Iterable[str], mistakes: list[Mistake]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cli.output import print_result, warn
@@ -26,7 +27,8 @@ def run(options: argparse.Namespace) -> int:
         raise SpecError(mistakes)
     conversion = convert(data, version=options.kubernetes_version)
     if folder:
-        name = " ".join(str(data.get("cluster_name") or "local").split())
+        path = hashlib.sha256(str(options.file.resolve()).encode()).hexdigest()[:12]  # most have no cluster_name
+        name = " ".join(str(data.get("cluster_name") or f"local-{path}").split())
         shown = write_conversion(folder, name, conversion.texts(openly=True), edited=(FILE,))
     else:
         shown = "\n".join(f"# --- {name}\n{text}" for name, text in conversion.texts(openly=False).items())

@@ -48,7 +48,8 @@ def _of_stack(options: argparse.Namespace) -> tuple[Cloud, Spec]:
         for each in options.set:
             _put(cluster, each)
         place = f"rke render --stack {options.stack}"
-        spec = spec_of({"name": options.stack, "rke_clusters": [cluster]}, place, Path.cwd())
+        name = f"render-{options.stack}"  # no spec's, so that its files are not taken for those of a spec
+        spec = spec_of({"name": name, "rke_clusters": [cluster]}, place, Path.cwd())
         if spec.has_plain_secrets:  # the values of --set are the only ones
             what = "a value is a secret, and other users of this machine see arguments"
             raise ConfigError(f"--set: {what}; write it into a file, and pass KEY.file=PATH")

@@ -65,7 +65,15 @@ def test_a_hook_does_not_wait_when_told_so(services: requests_mock.Mocker, hook:
         services.get(f"{ENDPOINTS['block-storage']}/{plural}/detail", json={plural: []})
     services.get(ENDPOINTS["object-store"] + "/", json=[])
     group = default_group(services)
-    theirs = Entry(spec=digest(ID), run="thei", since=1, place="else", pid=1, start="abc", who="ann@laptop")
+    theirs = Entry(
+        spec=digest(f"sync-{ID}" if hook is sync else ID),
+        run="thei",
+        since=1,
+        place="else",
+        pid=1,
+        start="abc",
+        who="ann@laptop",
+    )
     group["description"] = Description.read(group["description"]).holding(theirs).write()
     with pytest.raises(LeaseHeld, match="ann@laptop"):
         hook(Cloud(connection()), lock_timeout=0)
