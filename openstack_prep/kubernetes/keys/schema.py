@@ -21,7 +21,9 @@ from openstack_prep.base.suggestion import suggest
 WORDS = r"passw(or)?d|passphrase|secret|token|credentials?|authorization|[-_]key|(api|access|private|client|secret)key"
 NAME = re.compile(rf".*({WORDS}|key[-_]data)", re.IGNORECASE)
 """Keys whose value is a secret; secretName and tokenFile are not."""
-VARIABLE = re.compile(r"[^=]*(pass|secret|token|credential|private|key)", re.IGNORECASE)
+VARIABLE = re.compile(
+    r"[^=]*(pass|secret|token|credential|private|key|auth(?!or)|pwd|(?<![a-z])(pat|pw)(?![a-z]))", re.IGNORECASE
+)
 """Environment variables whose value is a secret by their name."""
 URL_USER = re.compile(r"(?<=://)[^/\s]+(?=@)")
 URL_QUERY = re.compile(r"(?<=\?)\S+")
