@@ -78,4 +78,5 @@ class CheckContext:
             words = (kind, "set", "--name", f"{name}-{other_id[:8]}", other_id)
             lines.append(self.openstack(*words) if own else shell.join(["openstack", *words]))
         who = "" if own else "as an administrator; "
-        return f"{' && '.join(lines)}  # {who}leaves the name to {kept_id}"
+        asked = "ask first who uses it by its name; "
+        return f"{' && '.join(lines)}  # {who}{asked}leaves the name to {kept_id}"

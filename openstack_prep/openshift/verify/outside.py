@@ -12,6 +12,7 @@ from pathlib import Path
 from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.clusters import installer_names as naming
+from openstack_prep.core.model import OwnershipTag
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.access_path import AccessPath, ProjectView, addresses, some
 from openstack_prep.openshift.verify.chain import ok, unknown
@@ -242,7 +243,10 @@ def _superfluous(path: AccessPath) -> str:
     virtual = set(path.target.virtual)
     right = [port for port in path.ports if virtual & set(addresses(port))]
     others = [port for port in path.ports if port not in right]
-    if len(right) == 1 and not any(port.device_owner for port in others):
+    served = {floating_ip.port_id for floating_ip in path.view.floating_ips or ()}
+    if len(right) == 1 and not any(
+        port.device_owner or port.id in served or OwnershipTag.spec_in(port.description) for port in others
+    ):
         return f"{path.client} port delete {' '.join(port.id for port in others)}"
     show = " && ".join(f"{path.client} port show {port.id}" for port in path.ports)
     return f"{show}  # and delete those without the virtual address of the cluster"

@@ -100,13 +100,13 @@ def _create_on(context: CheckContext, network_id: str) -> str:
 
 
 def _free(context: CheckContext) -> list[str]:
-    """Return the floating IPs of the project that nothing uses, and that the file does not name."""
+    """Return the floating IPs of the project that nothing uses, and that neither the file nor a description names."""
     network, named = external_network(context), (context.cluster.api_floating_ip, context.cluster.ingress_floating_ip)
     return [
         each.address
         for each in listed(context, FloatingIPRecord, project_id=context.cloud.project_id)
         if network is not None and each.network_id == network.id and each.status == "DOWN" and not each.port_id
-        if not each.port_forwardings and each.address not in named
+        if not (each.port_forwardings or each.description or each.tags) and each.address not in named
     ]
 
 

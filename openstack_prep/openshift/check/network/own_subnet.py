@@ -77,7 +77,7 @@ def _subnet(context: CheckContext, where: str, subnet: SubnetRecord) -> Iterator
             code="subnet.no-dhcp",
             where=where,
             what=f"DHCP is off on subnet {subnet_id}",
-            fix=context.openstack("subnet", "set", "--dhcp", subnet_id),
+            fix=context.openstack("subnet", "set", "--dhcp", subnet_id) + "  # unless it has a DHCP server of its own",
         )
     if not subnet.dns_nameservers:
         yield Diagnostic(
@@ -106,7 +106,8 @@ def _routers_out(context: CheckContext, where: str, subnet: SubnetRecord) -> Ite
             where=where,
             what=f"subnet {subnet_id} has no gateway",
             why="machines have no default route: they reach neither OpenStack nor a registry",
-            fix=context.openstack("subnet", "set", *apart, "--gateway", str(gateway), subnet_id),
+            fix=context.openstack("subnet", "set", *apart, "--gateway", str(gateway), subnet_id)
+            + "  # ask first who else has machines there: they get this default route, too",
         )
     external = external_network(context)
     if external is None:

@@ -9,6 +9,7 @@ import pytest
 from openstack_prep.openshift.check.capacity.image import image
 from tests.unit.conftest import ADMIN_PROJECT
 from tests.unit.openshift.check.project import Project
+from tests.unit.texts import contains
 from tests.unit.web import Web, serve
 
 WHERE = "platform.openstack.clusterOSImage"
@@ -55,7 +56,9 @@ def test_none_and_several_of_that_name(project: Project) -> None:
         WHERE,
         "2 images are called 'rhcos': i1 (active, of me), i2 (queued, of they)",
     )
-    assert several.fix == "openstack image set --name rhcos-i2 i2  # as an administrator; leaves the name to i1"
+    command, _, note = several.fix.partition("  # ")
+    assert command == "openstack image set --name rhcos-i2 i2"
+    assert contains(note, "as an administrator", "ask first", "leaves the name to i1")
     project.images = [rhcos(), rhcos("i2", owner=ADMIN_PROJECT), rhcos("i3", owner=ADMIN_PROJECT, status="queued")]
     (several,) = project.findings(image, cluster_os_image="rhcos")
     assert several.fix.endswith("; leaves the name to i2")
