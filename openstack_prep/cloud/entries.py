@@ -272,7 +272,9 @@ def mistakes(config: Raw, interface: str | None, for_tls: Iterable[object]) -> I
         yield f"verify is {verify!r}, not a boolean; write verify: {meant} into an entry of clouds.yaml"
     else:
         yield from missing_files(for_tls)
-    if what := odd_url(url := str(config["auth"].get("auth_url", ""))):
+    if "auth_url" not in config["auth"]:  # auth_type http_basic, none or admin_token: a service alone, without Keystone
+        yield "auth_url is missing; write the address of Keystone into clouds.yaml or OS_AUTH_URL"
+    elif what := odd_url(url := str(config["auth"]["auth_url"])):
         yield f"auth_url {shown(url)} {what}; correct it in clouds.yaml or OS_AUTH_URL"
     if interface is not None and interface.removesuffix("URL") not in INTERFACES:
         yield f"interface {interface!r} is not one of {', '.join(INTERFACES)}; choose one of these"

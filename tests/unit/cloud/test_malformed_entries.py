@@ -111,6 +111,16 @@ def test_an_empty_setting_is_unset(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (made.interface, made.tls.verify) == ("public", True)
 
 
+@pytest.mark.parametrize("kind", ["http_basic", "none", "admin_token"])
+def test_a_login_without_keystone_is_refused(tmp_path: Path, kind: str) -> None:
+    """These are for a service that runs alone."""
+    auth = {"endpoint": "http://lab/"} | {"http_basic": {"username": "u"}, "admin_token": {"token": "t"}}.get(kind, {})
+    path = tmp_path / "clouds.yaml"
+    path.write_text(yaml.safe_dump({"clouds": {"lab": {"auth_type": kind, "auth": auth}}}))
+    with pytest.raises(ConfigError, match="auth_url is missing"):
+        connect("lab", clouds_file=path)
+
+
 def test_an_empty_variable_is_unset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("OS_CLIENT_CONFIG_FILE", raising=False)
     monkeypatch.delenv("OS_CLOUD", raising=False)
