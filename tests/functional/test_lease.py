@@ -161,6 +161,25 @@ def test_unlock(spec: Prep, name: str, devcloud: Devcloud, stopped: Any) -> None
     spec.run("apply", "--yes", "--lock-timeout", "0", "spec.yaml")
 
 
+def test_unlock_finds_the_lease_in_the_project_of_the_resources(prep: Prep, name: str, devcloud: Devcloud) -> None:
+    """A spec without the section project; the connection's own project may have the lease of another one."""
+    project = devcloud.admin.identity.create_project(name=f"{name}-project")
+    prep.write({"name": name, "networks": [{"name": f"{name}-net", "project": project.name}]})
+    with devcloud.faults(SLOW):
+        mark = devcloud.mark()
+        run = prep.start("apply", "--yes", "spec.yaml")
+        devcloud.wait_for_request(mark, "POST", "/networks")
+        os.kill(run.pid, signal.SIGSTOP)
+    try:
+        assert "unlocked" in prep.run("unlock", "--yes", "spec.yaml").stdout
+    finally:
+        run.kill()
+        run.communicate()
+    devcloud.wait_until_idle(mark)
+    prep.destroy()
+    devcloud.admin.identity.delete_project(project)
+
+
 def test_foreign_text_stays(spec: Prep, name: str, devcloud: Devcloud) -> None:
     spec.apply()
     group = group_of(devcloud, name)

@@ -30,6 +30,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _spec_of(options: argparse.Namespace) -> tuple[Cloud, Spec]:
-    # no more than says where the lease lies: no secret, nothing that is generated
-    spec = read_of(options, options.spec, ("name", "clouds", "project")) if options.spec else Spec(options.name, ())
+    if options.spec is None:
+        spec = Spec(options.name, ())
+    else:  # no more than says where the lease lies: no secret, nothing that is generated
+        spec = read_of(options, options.spec, ("name", "clouds", "project"))
+        if not spec.resources:  # in the project of its resources
+            spec = read_of(options, options.spec, needs_secrets=False)
     return connect(options.os_cloud or spec.clouds.admin), spec
