@@ -406,7 +406,8 @@ def sizes(visible: VisibleNetworks, one: MeshCluster, other: MeshCluster) -> Ite
                 where=f"{one.name} to {other.name}",
                 what=f"a network of {one.name} has an MTU of {mtu}, and one of {other.name} has {taken}",
                 why="TCP finds out what fits; larger datagrams, such as those of tunnels, may be lost",
-                fix=visible.openstack("network", "set", "--mtu", str(taken), network_id),
+                fix=visible.openstack("network", "set", "--mtu", str(taken), network_id)
+                + "  # all machines there get it with their next lease",
                 status=DiagnosticStatus.WARNING,
             )
 

@@ -33,7 +33,8 @@ class FixCommands:
         gateway = there[0] if there else self.source.block.network_address + 1
         within = any(gateway in pool for pool in pools(self.source))
         apart = pools_without(self.source, [gateway]) if within else []
-        return self.visible.openstack("subnet", "set", *apart, "--gateway", str(gateway), self.source.id)
+        command = self.visible.openstack("subnet", "set", *apart, "--gateway", str(gateway), self.source.id)
+        return f"{command}  # all machines there get this default route with their next lease"
 
     def host_route(self, route: Route) -> str:
         given = f"destination={route.destination},gateway={route.nexthop}"

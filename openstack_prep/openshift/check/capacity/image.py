@@ -106,7 +106,7 @@ def _activate(context: CheckContext, image: ImageRecord) -> str:
     words = ("image", "set", "--activate", image.id)
     if image.status == "deactivated":
         if image.owner == context.cloud.project_id:
-            return context.openstack(*words)
+            return f"{context.openstack(*words)}  # ask first who has deactivated it"
         return f"{shell.join(['openstack', *words])}  # as an administrator, or a member of project {image.owner}"
     if image.status in ON_ITS_WAY:
         return f"{context.openstack('image', 'show', '-c', 'status', image.id)}  # wait, unless its upload broke off"

@@ -80,7 +80,10 @@ def test_one_that_does_not_boot(project: Project, fields: dict[str, str], what: 
 @pytest.mark.parametrize(
     ("fields", "fix"),
     [
-        ({"status": "deactivated", "owner": ADMIN_PROJECT}, "openstack --os-cloud defaults image set --activate i1"),
+        (
+            {"status": "deactivated", "owner": ADMIN_PROJECT},
+            "openstack --os-cloud defaults image set --activate i1  # ask first who has deactivated it",
+        ),
         (
             {"status": "deactivated"},
             "openstack image set --activate i1  # as an administrator, or a member of project me",
