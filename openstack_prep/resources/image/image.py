@@ -61,10 +61,11 @@ class Image(ImageFields, Unguarded):
 
     Without a checksum, any content with that name is accepted. If the checksum changes, the new content is uploaded
     next to the old one (NAME-new) and takes its name once it is verified. It keeps what others have set at the old one:
-    visibility, protection, members with their answers, tags and properties other than checksums and signatures of the
-    content. Plan refuses a new content that would lose any of it. Compressed content is decompressed during the
-    upload, in one pass and without a temporary file. An image that an OpenShift installer has cached with the right
-    sha256 is taken from its cache. If this spec shares an image that it does not manage, destroy keeps the members.
+    visibility, members with their answers, tags and properties other than checksums and signatures of the content. Plan
+    refuses a new content that would lose any of it, and one for an image that somebody else has protected. Compressed
+    content is decompressed during the upload, in one pass and without a temporary file. An image that an OpenShift
+    installer has cached with the right sha256 is taken from its cache. If this spec shares an image that it does not
+    manage, destroy keeps the members.
     """
 
     # --- existing state -------------------------------------------------------------------
