@@ -381,7 +381,7 @@ class Waiting:
 
     After ``patience`` seconds it is also called with the time at which waiting ends; with ``signals``, with the number
     of signals that are outstanding, again whenever it changes; and with ``servers``, with what Nova failed to do.
-    ``is_own``: this run has begun the operation, so that it also says how to abort it.
+    ``is_own``: the spec manages the stack, so that it also says how to abort the operation.
     ``cancels``: an update that waits for nothing but resizes that failed is cancelled; Heat stops nothing for this.
     Reasons of failures repeat values of hidden parameters (Heat 27.0.0, engine/resource.py, properties.py), so
     ``hidden`` returns the values that no text may contain. ``is_private`` tells of a

@@ -274,7 +274,7 @@ class Stack(Inputs, LeavesContent):
         """Wait until an operation that a killed run or somebody else has started is complete."""
         if self.is_settled(observed):
             return False
-        self._waiting(run, observed.record_as(StackRecord).stack, 0, is_own=False).end(self.timeout)
+        self._waiting(run, observed.record_as(StackRecord).stack, 0, is_own=observed.ours).end(self.timeout)
         return True
 
     def create(self, run: CloudRun) -> Observed:
