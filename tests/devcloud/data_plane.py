@@ -70,7 +70,8 @@ def _check_namespaces() -> None:
 
 def _environment(layout: Layout) -> dict[str, str]:
     root = layout.programs
-    libraries = [str(each) for pattern in ("usr/lib/*-linux-gnu", "lib/*-linux-gnu") for each in root.glob(pattern)]
+    patterns = ("usr/lib/*-linux-gnu", "lib/*-linux-gnu", "usr/lib/*-linux-gnu/frr")
+    libraries = [str(each) for pattern in patterns for each in root.glob(pattern)]
     folder = str(layout.run / SERVICE)
     own = processes.environment(layout)
     return own | {

@@ -15,9 +15,9 @@ from tests.devcloud.progress import timed
 
 PACKAGES = (
     *("openvswitch-switch", "ovn-central", "ovn-host", "keepalived", "haproxy", "ethtool", "iproute2"),
-    *("openssh-client", "openssh-server", "bind9", "bind9-dnsutils"),
+    *("openssh-client", "openssh-server", "bind9", "bind9-dnsutils", "frr"),
 )
-FOLDERS = ("usr/sbin", "usr/bin", "sbin", "bin", "usr/lib/openvswitch-switch")
+FOLDERS = ("usr/sbin", "usr/bin", "sbin", "bin", "usr/lib/openvswitch-switch", "usr/lib/frr")
 
 
 def is_there(folder: Path) -> bool:

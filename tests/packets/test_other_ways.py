@@ -97,6 +97,116 @@ def test_a_services_machine(devcloud: Devcloud, owner: Any, tmp_path: Path) -> N
     prep.destroy()
 
 
+ANNOUNCED = "203.0.113.10"
+SPEAKER = """
+mount -t tmpfs none /run && mkdir /run/frr
+(cat /etc/passwd; echo frr:x:0:0::/:/bin/false) > /run/passwd
+(cat /etc/group; echo frr:x:0:; echo frrvty:x:0:) > /run/group
+for file in passwd group; do mount --bind /run/$file /etc/$file; done
+zebra -u root -g root &
+exec bgpd -u root -g root -f {file}
+"""
+"""FRR; a user namespace has one user, and FRR wants one of its own."""
+ROUTER = """
+router bgp 64513
+ bgp router-id 192.168.122.1
+ no bgp ebgp-requires-policy
+{neighbours}
+ address-family ipv4 unicast
+  maximum-paths 2
+ exit-address-family
+"""
+
+
+def announced_spec(addresses: dict[str, str]) -> dict[str, Any]:
+    """Return a spec of Services with externalIPs that all nodes carry, as docs/external-access.md shows it."""
+    bgp = {"my_asn": 64512, "peers": [{"name": "tor1", "peer_asn": 64513, "peer_address": "192.168.122.1"}]}
+    nodes = [{"name": name, "addresses": [address]} for name, address in addresses.items()]
+    return {
+        "name": "metal",
+        "pool_files": [{"name": "public", "path": "public.yaml", "cidr": "203.0.113.0/24", "addresses": [ANNOUNCED]}],
+        "exposures": [
+            {
+                "name": "frontend",
+                "cluster": "metal",
+                "how": "external-ip",
+                "target": {"service": "shop/frontend"},
+                "ports": [{"port": 443}],
+                "pool": "public",
+                "address": ANNOUNCED,
+                "names": ["shop.example.com"],
+            }
+        ],
+        "exposed_clusters": [
+            {
+                "name": "metal",
+                "directory": "metal-access",
+                "kubernetes_version": "v1.33.4",
+                "nodes": {"ports": list(addresses)},
+                "external_ips": {"interface": "lo", "carriers": "all", "nodes": nodes, "bgp": bgp},
+            }
+        ],
+    }
+
+
+def test_announced_by_bgp(devcloud: Devcloud, tenant: Tenant, owner: Any, tmp_path: Path) -> None:
+    """FRR on two nodes reads the files; a router outside, another FRR, leads to both, and to those that are left."""
+    plane, neutron = DataPlane(devcloud.layout), owner.network
+    external = neutron.find_network("external", ignore_missing=False)
+    group = neutron.create_security_group(name="nodes")
+    neutron.create_security_group_rule(security_group_id=group.id, direction="ingress", ether_type="IPv4")
+    ports = [
+        neutron.create_port(name=name, network_id=external.id, security_groups=[group.id]) for name in ("k8s6", "k8s9")
+    ]
+    nodes = boot(owner, plane, ports, image(owner))
+    prep = in_project(devcloud, tenant, tmp_path)
+    prep.write(announced_spec({node.name: node.address for node in nodes}))
+    prep.apply()
+    access = tmp_path / "metal-access"
+    for node in nodes:
+        node.answer(tmp_path, 443)
+        assert plane.run(node.id, "sh", str(access / f"addresses-{node.name}.sh"), "up").returncode == 0
+        speak(plane, node.id, access / f"frr-{node.name}.conf", tmp_path)
+    neighbours = "\n".join(f" neighbor {node.address} remote-as 64512" for node in nodes)
+    (tmp_path / "router.conf").write_text(ROUTER.format(neighbours=neighbours))
+    speak(plane, OUTSIDE, tmp_path / "router.conf", tmp_path)
+
+    def led_to() -> set[str]:
+        routes = plane.run(OUTSIDE, "ip", "route", "show", ANNOUNCED).stdout
+        return {node.name for node in nodes if f"via {node.address} " in routes}
+
+    def answered() -> str:
+        return from_outside(plane, "shop.example.com", ANNOUNCED)
+
+    assert until(lambda: led_to() == {"k8s6", "k8s9"}, 60)
+    assert until(lambda: answered() in {"k8s6", "k8s9"})
+    assert shown(prep) == {"frontend": set()}
+    first, other = nodes
+    assert plane.run(first.id, "sh", str(access / f"addresses-{first.name}.sh"), "down").returncode == 0
+    assert until(lambda: (led_to(), answered()) == ({other.name}, other.name), 60)
+    assert plane.kill(other.id, "bgpd")
+    assert until(lambda: (led_to(), answered()) == (set(), ""), 60)
+    for program in ("bgpd", "zebra"):
+        plane.kill(OUTSIDE, program)
+    prep.destroy()
+
+
+def speak(plane: DataPlane, machine: str, file: Path, folder: Path) -> None:
+    """Start FRR in a machine."""
+    words = ("unshare", "--mount", "sh", "-c", SPEAKER.format(file=file))
+    plane.start(machine, *words, log=folder / f"frr-{machine}.log")
+
+
+def in_project(devcloud: Devcloud, tenant: Tenant, folder: Path) -> Prep:
+    """Return the command of the administrator in the project."""
+    clouds = yaml.safe_load(devcloud.clouds_file.read_text())
+    project = devcloud.admin.identity.get_project(tenant.project_id)
+    clouds["clouds"]["devcloud-admin"]["auth"]["project_name"] = project.name
+    (folder / "clouds.yaml").write_text(yaml.safe_dump(clouds))
+    os.chmod(folder / "clouds.yaml", 0o600)
+    return Prep(folder, {"OS_CLIENT_CONFIG_FILE": str(folder / "clouds.yaml"), "OS_CLOUD": "devcloud-admin"})
+
+
 def machines_spec(address: str) -> dict[str, Any]:
     """Return the shipped spec with the network outside of this cloud, on which one node has a port."""
     spec: dict[str, Any] = yaml.safe_load((SHIPPED / "exposures-virtual-machines.yaml").read_text())
@@ -119,12 +229,7 @@ def test_virtual_machines(devcloud: Devcloud, tenant: Tenant, owner: Any, tmp_pa
     port = neutron.create_port(name="node1-office", network_id=external.id, port_security_enabled=False)
     (node,) = boot(owner, plane, [port], image(owner))
     node.answer(tmp_path, 5432, 30022)
-    clouds = yaml.safe_load(devcloud.clouds_file.read_text())
-    project = devcloud.admin.identity.get_project(tenant.project_id)
-    clouds["clouds"]["devcloud-admin"]["auth"]["project_name"] = project.name
-    (tmp_path / "clouds.yaml").write_text(yaml.safe_dump(clouds))
-    os.chmod(tmp_path / "clouds.yaml", 0o600)
-    prep = Prep(tmp_path, {"OS_CLIENT_CONFIG_FILE": str(tmp_path / "clouds.yaml"), "OS_CLOUD": "devcloud-admin"})
+    prep = in_project(devcloud, tenant, tmp_path)
     address = "192.168.122.245"
     prep.write(machines_spec(address))
     prep.apply()
