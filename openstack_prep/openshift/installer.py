@@ -30,7 +30,7 @@ CAPI = ".clusterapi_output"
 GUARDS = (f"{CAPI}/envtest.kubeconfig", "terraform.tfstate")
 LOGINS = ("auth/kubeconfig", "auth/kubeadmin-password")
 STAGES = ("topology", "masters", "bootstrap")
-"""Of Terraform, from 4.11 to 4.16."""
+"""Of Terraform, each with a state and outputs of its own (pkg/terraform/stages/split.go)."""
 WRITTEN = (
     CAPI,
     *LOGINS,

@@ -183,8 +183,9 @@ def spec_of(data: Raw, place: str, base: Path) -> Spec:
     Raises SpecError.
     """
     part, warnings = Part(NoDocument(place), base / place, base, dict(data)), list[str]()
-    sections, wrong = _sections(part, warnings, Tokens(), None)
-    return _assemble([(part, sections)], warnings, wrong)
+    tokens = Tokens()
+    sections, wrong = _sections(part, warnings, tokens, None)
+    return replace(_assemble([(part, sections)], warnings, wrong), has_plain_secrets=tokens.plain)
 
 
 def _sections(

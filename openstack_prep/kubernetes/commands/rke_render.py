@@ -52,7 +52,7 @@ def _of_stack(options: argparse.Namespace) -> tuple[Cloud, Spec]:
         spec = spec_of({"name": name, "rke_clusters": [cluster]}, place, Path.cwd())
         if spec.has_plain_secrets:  # the values of --set are the only ones
             what = "a value is a secret, and other users of this machine see arguments"
-            raise ConfigError(f"--set: {what}; write it into a file, and pass KEY.file=PATH")
+            raise ConfigError(f"--set: {what}; write it into a file, and {{file: PATH}} in its place")
         return connect(options.os_cloud), spec.limited_to("rke_cluster")
 
 

@@ -32,10 +32,21 @@ def test_fields_are_set_by_dotted_keys(capsys: pytest.CaptureFixture[str]) -> No
     assert "user: me\n" in said
 
 
+def test_a_secret_is_no_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--set", "private_registries=[{url: registry, user: me, password: of-the-registry}]"]
+    assert main(["rke", "render", "--stack", "a", *words]) == 2
+    said = capsys.readouterr().err
+    assert contains(said, "other users", "{file: PATH}")
+    assert "of-the-registry" not in said
+
+
 def test_secrets_are_stars_on_the_screen_and_open_in_the_file(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    words = ["--set", "private_registries=[{url: registry, user: me, password: of-the-registry}]"]
+    password = tmp_path / "password"
+    password.write_text("of-the-registry")
+    password.chmod(0o600)
+    words = ["--set", f"private_registries=[{{url: registry, user: me, password: {{file: {password}}}}}]"]
     assert main(["rke", "render", "--stack", "a", *words]) == 0
     assert main(["rke", "render", "--stack", "a", *words, "--output", str(tmp_path / "out")]) == 0
     said = capsys.readouterr()
