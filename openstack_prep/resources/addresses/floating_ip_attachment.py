@@ -25,7 +25,7 @@ from openstack_prep.resources.addresses.floating_ip import (
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.cluster_naming import foreign_tags
 from openstack_prep.resources.lists.neutron_records import INTERFACES, FloatingIPRecord, PortRecord
-from openstack_prep.resources.lists.ownership import attachment_tag, carries, name_of
+from openstack_prep.resources.lists.ownership import attachment_tag, carries, name_of, tagged_by
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import routers_of
 from openstack_prep.resources.network.port import AwaitedPort, NamedPort, of_another, ports_of
@@ -246,6 +246,14 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         yield self.mistake(what, "choose a port with one IPv4 address", Code.SPEC_CONTRADICTION)
 
     def list_unchecked(self, run: CloudRun, changes: Sequence[Change] | None) -> Iterator[str]:
+        """Yield whose floating IP it is if another spec manages it, and what may connect the port to its network."""
+        record = self._floating_ip(run)
+        other = (run.ownership.another_in(record.description) or tagged_by(record)) if record else ""
+        if record and other not in ("", run.ownership.spec):
+            yield f"whether spec {other}, which manages floating IP {record.address}, may do without it"
+        yield from self._unconnected(run)
+
+    def _unconnected(self, run: CloudRun) -> Iterator[str]:
         """Yield that no router with a gateway is on a subnet of the port: Neutron attaches no floating IP without one.
 
         One of another project may. Source: Neutron 29.0.0, db/l3_db.py, get_router_for_floatingip.
