@@ -26,10 +26,10 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from openstack_prep.base import shell
 from openstack_prep.base.errors import CloudError, LeaseHeld, LeaseLost, NotAllowed, NotFound, PrepError, is_transient
@@ -264,7 +264,6 @@ class LeaseGroup:
     id: str
     revision: int
     text: Description
-    tags: frozenset[str] = frozenset()
 
     def again(self) -> LeaseGroup:
         """Read it again, by its id: a list would create the group of a deleted project again."""
@@ -283,9 +282,9 @@ class LeaseGroup:
 def _group(cloud: Cloud, raw: dict[str, object]) -> LeaseGroup:
     if "revision_number" not in raw:
         raise NotFound("this Neutron does not support revisions (extension standard-attr-revisions)")
-    text = Description.read(str(raw.get("description") or ""))
-    tags = frozenset(cast("Iterable[str]", raw.get("tags") or ()))
-    return LeaseGroup(cloud, str(raw["id"]), int(str(raw["revision_number"])), text, tags)
+    return LeaseGroup(
+        cloud, str(raw["id"]), int(str(raw["revision_number"])), Description.read(str(raw.get("description") or ""))
+    )
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from openstack_prep.core.resource import ListsPlanWarnings, supports
 from openstack_prep.resources.identity.project import LeftGroup, Project
 from openstack_prep.spec import Spec
 from openstack_prep.spec.resolution import list_warnings
-from openstack_prep.verbs import entries, exclusion, namesakes, quotas, rights, scan
+from openstack_prep.verbs import entries, exclusion, quotas, rights, scan
 from openstack_prep.verbs.opening import LivePlan, Progress, Wanted, no_progress, open_run, refuse_no_cloud
 from openstack_prep.verbs.refused_steps import RefusedSteps
 
@@ -82,7 +82,6 @@ def plan(
         made = with_losses(run, made, allow_loss, sight.failed if sight else {}, jobs=jobs)
         refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds), *rights.missing_logins(run, made)]
         refusals += [*rights.wrong_entry(run, made, spec.clouds), *rights.missing_trusts(run, made, spec.clouds)]
-        refusals += namesakes.refusals(run, seen)
         short = list(quotas.shortages(run, replace(made, refusals=tuple(refusals))))
         refusals += (mistake for mistake in short if isinstance(mistake, Mistake))
         unknown = (*(each for each in short if isinstance(each, str)), *rights.not_checked(cloud, made, run))
@@ -134,7 +133,7 @@ def plan_destroy(
                 left += scan.everything(run, (), [LeftGroup], jobs=jobs)
         made = planner.plan_destroy(spec.name, spec.chosen, observed, left)
         made = with_losses(run, made, allow_loss, failed, jobs=jobs)
-        refusals = [*made.refusals, *namesakes.refusals(run, seen), *rights.missing(cloud, made, spec.clouds)]
+        refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds)]
         return replace(made, refusals=tuple(spec.placed(refusals)))
 
     made = exclusion.attempt(run, seen, "destroy", make)

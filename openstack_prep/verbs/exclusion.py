@@ -15,7 +15,6 @@ from openstack_prep.core.model import INTERRUPT, Action, Resource, Result, Statu
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.verbs import namesakes
 from openstack_prep.verbs.opening import LivePlan
 
 
@@ -116,14 +115,10 @@ def carry_out(
 
 def _run(plan: LivePlan, execute: Callable[[LivePlan], Report], held: lease.Held | None = None) -> Report:
     """Run a plan, which makes the answers that were read for it outdated."""
-    namesakes.sign(plan.run, plan)
     plan.run.carried_out = True
     if held is not None:
         plan.run.check_lease = held.check
-    report = execute(plan)
-    if plan.purpose == "destroy" and plan.wanted.is_whole:
-        namesakes.sign_off(plan.run.fresh(), report)
-    return report
+    return execute(plan)
 
 
 def _step_of_home(plan: LivePlan) -> Step | None:
