@@ -226,7 +226,7 @@ def test_an_interface_keeps_its_subnet_until_it_is_removed_as_printed(lab: Lab, 
     (refusal,) = api.plan(lab.cloud, lab.spec(NETWORK, NODES, shorter), prune=True).refusals
     assert (refusal.code, refusal.where) == (Code.STILL_USED, "subnet/storage")
     environment = {"OS_CLIENT_CONFIG_FILE": str(devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
-    client.carry_out(refusal.fix.removeprefix("first run: "), environment)
+    client.carry_out(refusal.fix.partition("first run: ")[2], environment)
     done = lab.apply(NETWORK, NODES, shorter, prune=True)
     assert done == {"subnet/storage": "delete", "subnet/six": "delete"}
 
@@ -247,6 +247,51 @@ def test_a_subnet_by_another_name_takes_the_place_of_one_whose_interface_is_remo
     environment = {"OS_CLIENT_CONFIG_FILE": str(devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
     client.carry_out(refused["router/edge"].fix.partition("first run: ")[2], environment)
     assert lab.apply(*wanted, prune=True)["subnet/front"] == "delete"
+
+
+def test_an_overlapping_subnet_of_somebody_else_is_not_taken_out_as_printed(own_lab: Lab) -> None:
+    lab, net, router = own_lab, Network(name="net"), Router(name="edge", interfaces=())
+    lab.apply(net, router)
+    neutron = lab.admin.network
+    theirs = neutron.create_network(name="theirs", project_id=lab.project_id)
+    subnet = neutron.create_subnet(
+        network_id=theirs.id, project_id=lab.project_id, ip_version=4, cidr="10.10.0.0/24", name="theirs"
+    )
+    edge = neutron.find_router("edge", project_id=lab.project_id)
+    neutron.add_interface_to_router(edge, subnet_id=subnet.id)
+    new = Subnet(name="front", network="net", cidr="10.10.0.0/24")
+    wanted = (net, new, replace(router, interfaces=("front",)))
+    refused = {each.where: each for each in api.plan(lab.cloud, lab.spec(*wanted)).refusals}
+    assert refused["router/edge"].code == Code.SPEC_CONTRADICTION
+    assert "openstack" not in refused["router/edge"].fix
+    assert subnet.id in refused["router/edge"].fix
+    neutron.remove_interface_from_router(edge, subnet_id=subnet.id)
+    neutron.delete_network(theirs)
+
+
+def test_one_of_two_subnets_of_an_interface_is_taken_out_as_printed(own_lab: Lab, devcloud: Devcloud) -> None:
+    lab, net = own_lab, Network(name="net")
+    modes = {"ipv6_ra_mode": "slaac", "ipv6_address_mode": "slaac"}
+    own = Subnet(name="six", network="net", cidr="fd00:5::/64", **modes)  # type: ignore[arg-type]
+    router = Router(name="edge", interfaces=("six",))
+    lab.apply(net, own, router)
+    neutron = lab.admin.network
+    network = neutron.find_network("net", project_id=lab.project_id)
+    edge = neutron.find_router("edge", project_id=lab.project_id)
+    theirs = neutron.create_subnet(
+        network_id=network.id, project_id=lab.project_id, cidr="fd00:b0b::/64", ip_version=6, **modes
+    )
+    neutron.add_interface_to_router(edge, subnet_id=theirs.id)
+    router = replace(router, interfaces=None)
+    lab.declared.pop(next(key for key in lab.declared if key.name == "six"))
+    (refusal,) = api.plan(lab.cloud, lab.spec(net, router), prune=True).refusals
+    environment = {"OS_CLIENT_CONFIG_FILE": str(devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
+    client.carry_out(refusal.fix.partition("first run: ")[2], environment)
+    (port,) = neutron.ports(device_id=edge.id, network_id=network.id)
+    assert [each["subnet_id"] for each in port.fixed_ips] == [theirs.id]
+    neutron.remove_interface_from_router(edge, subnet_id=theirs.id)
+    neutron.delete_subnet(theirs)
+    assert lab.apply(net, router, prune=True) == {"subnet/six": "delete"}
 
 
 def test_a_network_that_lost_its_tag_goes_with_its_project_after_the_printed_advice(own_lab: Lab) -> None:

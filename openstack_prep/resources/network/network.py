@@ -242,7 +242,7 @@ class Network(NetworkResource[NetworkRecord], Coherent):
             if (each.provider_network_type, each.provider_segmentation_id) == same:
                 what = f"network {each.name} {each.id} has {' '.join(map(str, filter(None, same)))} on "
                 what += f"{self.provider_physical_network} already"
-                yield self.mistake(what, "choose another one, or delete that network", Code.SPEC_CONTRADICTION)
+                yield self.mistake(what, "choose another one", Code.SPEC_CONTRADICTION)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for port in blockers_of_network(run, observed.id, going):

@@ -59,6 +59,8 @@ class JoinedSubnet:
     id: str = ""
     network_id: str = ""
     """Empty for a subnet that does not exist yet."""
+    is_managed: bool = False
+    """Whether the spec manages it."""
 
     @classmethod
     def of(cls, declared: Subnet | None, record: SubnetRecord | None) -> JoinedSubnet | None:
@@ -250,8 +252,10 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
     def _joined_records(self, run: CloudRun, record: RouterRecord | None) -> list[JoinedSubnet]:
         """Return the subnets of the project in which the router has an interface already."""
         listed = Subnet.listing(run, record.project_id) if record else ()
-        joined = (JoinedSubnet.of(None, each) for each in listed if record and each.id in record.joined)
-        return [each for each in joined if each]
+        joined = {each.id: each for each in listed if record and each.id in record.joined}
+        managed = {each.id for each in joined.values() if run.ownership.manages(each.name, each.description)}
+        found = filter(None, (JoinedSubnet.of(None, each) for each in joined.values()))
+        return [replace(each, is_managed=each.id in managed) for each in found]
 
     def _external_subnets(self, run: CloudRun, record: RouterRecord | None) -> list[queries.Block]:
         """Return the subnets on the network of its gateway."""
@@ -293,9 +297,14 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
                 yield what, "give that port another address, or delete it"
 
     def _removal(self, joined: JoinedSubnet) -> str:
-        """Return the command that removes an interface which the spec does not declare, as one more way."""
+        """Return the command that removes an interface which the spec does not declare, as one more way.
+
+        Machines in a subnet of somebody else would be cut off by it.
+        """
         if joined.name in (self.interfaces or ()):
             return ""
+        if not joined.is_managed:
+            return f", or ask whoever has added subnet {joined.id}, which this spec does not manage, to take it out"
         return f", or first run: {shell.join(['openstack', 'router', 'remove', 'subnet', self.name, joined.id])}"
 
     def _refused_overlaps(

@@ -281,7 +281,7 @@ class Subnet(NetworkResource[SubnetRecord], Unguarded):
         if subnet.network_id in going:
             return  # the check of the network reports it
         for port in blockers_of_subnet(run, subnet, going):
-            fix = removal(port, "first delete that port, or remove its address")
+            fix = removal(port, "first delete that port, or remove its address", subnet.id)
             yield self.mistake(f"{port_text(port)} has an address of the subnet", fix, Code.STILL_USED)
 
     def _refused(self, whole: Net) -> Iterator[tuple[str, str]]:

@@ -150,11 +150,15 @@ def blockers_of_subnet(run: CloudRun, subnet: SubnetRecord, going: frozenset[str
     return _staying(_in_subnet(run, subnet), going)
 
 
-def removal(port: PortRecord, otherwise: str) -> str:
-    """Return how a port is removed: an interface of a router by its router alone, another one as ``otherwise`` says."""
+def removal(port: PortRecord, otherwise: str, subnet_id: str = "") -> str:
+    """Return how a port is removed: an interface of a router by its router alone, another one as ``otherwise`` says.
+
+    An interface may have the addresses of several IPv6 subnets, of which ``subnet_id`` is the one to leave.
+    """
     if port.device_owner not in INTERFACES:
         return otherwise
-    return f"first run: {shell.join(['openstack', 'router', 'remove', 'port', port.device_id, port.id])}"
+    what = ["subnet", port.device_id, subnet_id] if subnet_id else ["port", port.device_id, port.id]
+    return f"if no machine needs that router here, first run: {shell.join(['openstack', 'router', 'remove', *what])}"
 
 
 def blockers_of_group(run: CloudRun, group: GroupRecord, going: frozenset[str]) -> Iterator[PortRecord]:
