@@ -224,18 +224,24 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
             below = max(inner, key=len)
             yield self.mistake(f"{self.name} belongs to the zone {below}", f"set zone: {below}", field="zone")
         if observed is None:
-            yield from self._conflicts(in_zone(run, self.owner, zone))
+            yield from self._conflicts(run, in_zone(run, self.owner, zone))
             return
         owners = (zone.project_id, observed.record_as(RecordsetRecord).project_id)
         if not observed.ours and self.adopt and project_id not in owners:
             what = "belongs to another project, and only that project and the zone's may change it"
             yield self.mistake(what, "set project to one of them, or choose a different name", field="adopt")
 
-    def _conflicts(self, listed: Iterable[RecordsetRecord]) -> Iterator[Mistake]:
+    def _conflicts(self, run: CloudRun, listed: Iterable[RecordsetRecord]) -> Iterator[Mistake]:
         for recordset in listed:
             if recordset.name == self.name and "CNAME" in (recordset.type, self.type) and recordset.type != self.type:
                 command = shell.join(["openstack", "recordset", "delete", f"{self.zone}.", recordset.id])
-                fix = f"delete it first: {command}"
+                named = OwnershipTag.home_in(recordset.description)
+                is_ours = run.ownership.owns(recordset.description) and home.is_ours(run, named)
+                if not is_ours:
+                    other = home.another(run, recordset.description)
+                    fix = f"choose another name, or ask whoever manages it{other and f' (spec {other})'} to delete it"
+                else:
+                    fix = f"delete it first: {command}"
                 yield self._beside_cname(f"{recordset.type} {', '.join(recordset.records)}", fix)
 
     # --- operations -----------------------------------------------------------------------

@@ -210,7 +210,8 @@ class Image(ImageFields, Unguarded):
         if observed and self.takes_over and not observed.ours and not observed.managed_by:
             yield from self._check_taking_over(run, observed.record_as(Family).image)
         if status not in ("active", "incomplete"):
-            yield self.mistake(f"exists, but is {status}", "wait until it is active, reactivate it, or delete it")
+            own = ", reactivate it, or delete it" if observed and observed.ours else ", or ask its owner"
+            yield self.mistake(f"exists, but is {status}", f"wait until it is active{own}")
         elif other and observed and not observed.ours:
             ((name, value),) = sums.items()
             content = observed.values[name] or f"unknown {value.partition(':')[0]}"

@@ -239,11 +239,13 @@ def test_addresses_of_the_spec_are_written_and_awaited(run: CloudRun, designate:
 def test_a_cname_stands_alone(
     run: CloudRun, designate: Designate, listed: dict[str, Any], wanted: Recordset, refused: bool
 ) -> None:
-    designate.listed = [designate.recordset(**listed)]
+    designate.listed = [designate.recordset(**{"description": "theirs", **listed})]
     found = plan(run, wanted).refusals
     assert [each.code for each in found] == [Code.SPEC_CONTRADICTION] * refused
+    assert all(designate.listed[0]["type"] in each.what and "openstack" not in each.fix for each in found)
+    designate.listed = [designate.recordset(**{"description": f"web {OURS}", **listed})]
     command = "openstack recordset delete example.com. r1"
-    assert all(designate.listed[0]["type"] in each.what and each.fix.endswith(command) for each in found)
+    assert all(each.fix.endswith(command) for each in plan(run.fresh(), wanted).refusals)
 
 
 def test_an_inner_zone_has_the_name(run: CloudRun, designate: Designate, services: requests_mock.Mocker) -> None:
