@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -198,13 +198,22 @@ def _spec_of_sync(wanted: Sync, found: kubernetes.Services | None, tell: Callabl
         raise SpecError(mistakes)
     if found is not None:
         addresses += ranges.blocks(ranges.read(_service_addresses(found, ranges.read(within), tell)))
-    of_network = (wanted.network,) if wanted.network else ()
-    name = wanted.name or "-".join([SYNC, *itertools.chain(*given.items()), *of_network])
+    name = wanted.name or _name_of(given, wanted.network)
     given = {way: tuple(value) if way == "ports" else value for way, value in given.items()}
     pairs = AddressPairs(name=name, addresses=tuple(dict.fromkeys(addresses)), network=wanted.network, **given)
     # recorded as no spec's, so that the pairs of a spec with this name are not taken for earlier ones
     owner = name if name.startswith(f"{SYNC}-") else f"{SYNC}-{name}"
     return Spec(owner, (pairs.resolve_with([pairs]),), checked=True)
+
+
+def _name_of(given: Mapping[str, object], network: str | None) -> str:
+    """Return the name of a sync that was given none; no two selections of ports share it.
+
+    Two of one name would take each other's pairs. A group ``a-b`` is not the group ``a`` in the network ``b``.
+    """
+    words = [str(word) for word in itertools.chain(*given.items())]
+    of_network = [network] if network else []
+    return "@".join(each.replace("%", "%25").replace("@", "%40") for each in ["-".join([SYNC, *words]), *of_network])
 
 
 def _read(where: str, texts: Iterable[str], mistakes: list[Mistake]) -> list[str]:

@@ -171,7 +171,13 @@ def test_two_networks_of_one_cluster_do_not_undo_one_another(cloud: Cloud) -> No
         wanted_by(cloud, Sync(security_group="rke", addresses=["10.1.0.5"], network=network))[0].name
         for network in (None, "blue", "green")
     }
-    assert names == {"sync-security_group-rke", "sync-security_group-rke-blue", "sync-security_group-rke-green"}
+    assert names == {"sync-security_group-rke", "sync-security_group-rke@blue", "sync-security_group-rke@green"}
+
+
+def test_no_two_selections_of_ports_share_a_name(cloud: Cloud) -> None:
+    chosen = [("rke", "blue"), ("rke-blue", None), ("rke@blue", None), ("rke%40blue", None), ("rke", None)]
+    syncs = [Sync(security_group=group, addresses=["10.1.0.5"], network=network) for group, network in chosen]
+    assert len({wanted_by(cloud, each)[0].name for each in syncs}) == len(chosen)
 
 
 def test_a_pool_that_apply_would_refuse_is_not_opened(cloud: Cloud, spec: Path, services: requests_mock.Mocker) -> None:
