@@ -67,7 +67,7 @@ class ClusterFields(InProject, Unguarded):
     """Files and recordsets that make the exposures' names known."""
     service_host: ServiceHost | None = None
     """Services machine with BIND and HAProxy, for exposures with how: service-host."""
-    external_ips: ExternalIPs | None = None
+    external_ips: ExternalIPs | None = field(default=None, repr=False)
     """Nodes that carry addresses, for exposures with how: external-ip."""
     virtualization: Virtualization | None = None
     """Bridges and networks of virtual machines, for exposures that lead to virtual machines."""

@@ -213,7 +213,7 @@ class MetalLB(Strict):
     """Addresses for Services."""
     version: MetalLBRelease | None = None
     """Release of MetalLB, in quotes; which fields it has depends on it. Default: the newest one."""
-    peers: tuple[MetalLBPeer, ...] = ()
+    peers: tuple[MetalLBPeer, ...] = dataclass_field(default=(), repr=False)
     """BGP routers."""
     manifests: Literal["crd", "configmap"] = "crd"
     """crd for MetalLB 0.13 and later, configmap for earlier ones."""

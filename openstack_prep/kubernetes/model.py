@@ -211,7 +211,7 @@ class KubernetesCluster:
     """RKE2's cni or RKE's network plugin; default: canal, or with a section cilium: cilium (RKE: none)."""
     external_cloud_provider: bool = False
     """Whether the OpenStack cloud controller manager will be deployed; nodes wait for it."""
-    private_registries: tuple[Registry, ...] = ()
+    private_registries: tuple[Registry, ...] = field(default=(), repr=False)
     """Registries of container images."""
     config: ClusterConfig | None = field(default=None, repr=False)
     """Any other keys of config.yaml (RKE2) or cluster.yml (RKE), as those programs spell them; secrets may be given

@@ -63,10 +63,11 @@ class Spec:
     """The files that it was read from, itself first."""
     paths: Mapping[Key, tuple[Placed, Sequence[str | int]]] = field(default_factory=dict, repr=False, compare=False)
     """The file of each resource, and its path in there."""
-    values: Mapping[str, object] = field(default_factory=dict)
+    values: Mapping[str, object] = field(default_factory=dict, repr=False)
     """Values of variables that were given and are no secrets."""
     has_plain_secrets: bool = False
-    """Whether the value of a field for secrets is the secret itself."""
+    """Whether the value of a field for secrets is the secret itself, or a variable is part of a URL's login or query.
+    """
     sources: tuple[object, ...] = field(default=(), repr=False, compare=False)
     """Sources of the secrets among its variables, with absolute paths."""
 

@@ -70,7 +70,7 @@ class ExternalIPBGP(Strict):
 
     my_asn: Asn
     """AS number of the nodes."""
-    peers: Annotated[tuple[ExternalIPPeer, ...], Len(1)]
+    peers: Annotated[tuple[ExternalIPPeer, ...], Len(1)] = field(repr=False)
     """BGP routers."""
     software: Literal["frr", "frr-k8s"] = "frr"
     """FRR on the nodes (a frr.conf per node), or frr-k8s in the cluster (FRRConfiguration objects)."""
@@ -98,7 +98,7 @@ class ExternalIPs(Strict):
     """Nodes that carry an address: one, or all of them, between which routers then choose (ECMP)."""
     configuration: Literal["script", "networkd", "netplan", "nmstate"] = "script"
     """Form of the files that assign the addresses on the nodes."""
-    bgp: ExternalIPBGP | None = None
+    bgp: ExternalIPBGP | None = field(default=None, repr=False)
     """Announcement by BGP."""
     static_routes: bool = False
     """Whether the router gets static routes to the nodes that carry the addresses."""

@@ -73,7 +73,7 @@ class CiliumBGP(Strict):
 
     my_asn: Asn
     """AS number of the cluster."""
-    peers: Annotated[tuple[CiliumPeer, ...], Len(1)]
+    peers: Annotated[tuple[CiliumPeer, ...], Len(1)] = field(repr=False)
     """BGP routers."""
     local_pref: Annotated[int, Ge(0), Le(2**32 - 1)] | None = None
     """LOCAL_PREF, for peers within the same AS (1.16 and later)."""
@@ -93,7 +93,7 @@ class CiliumLoadBalancer(Strict):
     """Addresses for Services."""
     l2: CiliumLayer2 | None = None
     """Announcement by ARP; {} for all defaults."""
-    bgp: CiliumBGP | None = None
+    bgp: CiliumBGP | None = field(default=None, repr=False)
     """Announcement by BGP."""
 
     @property
@@ -240,7 +240,7 @@ class Cilium(Strict):
     """Port of the Kubernetes API."""
     namespace: Namespace = "kube-system"
     """Namespace of Cilium."""
-    load_balancer: CiliumLoadBalancer | None = None
+    load_balancer: CiliumLoadBalancer | None = field(default=None, repr=False)
     """Cilium as the load balancer of Services, in place of MetalLB."""
     chart: File | None = None
     """Archive of the chart (cilium-1.18.12.tgz, 1.16 and later) whose schema checks all values."""

@@ -173,9 +173,9 @@ class RkeFields(OnStack, KubernetesCluster):
     """Name of the cluster."""
     directory: File
     """Folder for the files of the cluster; each cluster needs its own."""
-    metallb: MetalLB | None = None
+    metallb: MetalLB | None = dataclass_field(default=None, repr=False)
     """MetalLB's configuration."""
-    cilium: Cilium | None = None
+    cilium: Cilium | None = dataclass_field(default=None, repr=False)
     """Cilium's values for Helm."""
     kube_vip: KubeVip | None = None
     """Pools of kube-vip, as the load balancer of Services in place of MetalLB."""
