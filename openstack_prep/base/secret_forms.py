@@ -168,6 +168,12 @@ def without_url_secrets(text: str) -> str:
     return QUERY.sub("?...", _LOGIN.sub("//", text))
 
 
+def hidden_part_has(letter: str, text: str) -> bool:
+    """Whether the login or the query of a URL in a text has a letter."""
+    in_query = any(letter in found[0].partition("?")[2] for found in re.finditer(r"//[^\s\"'<>]+", text))
+    return in_query or without_url_secrets(text).count(letter) < text.count(letter)
+
+
 _TOKEN = re.compile(r"gAAAA[\w-]{60,}={0,2}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}|(?i:(?<=set-cookie: ))\S+")
 """A Fernet token, as Keystone makes them, a JSON Web Token, or a cookie of a session, in a log of requests."""
 _AUTHORIZATION = re.compile(r"""(authorization["']?\s?[:=]\s?["']?(?:[a-z]+\s)?+)(?!\*)[^\s"'<>]+""", re.IGNORECASE)

@@ -65,7 +65,7 @@ def of_spec(spec: Spec) -> Values:
     return {
         "name": spec.name,
         "files": [str(part.path) for part in spec.parts],
-        "variables": plain(spec.values),
+        "variables": sorted(spec.values),  # a value may be a part of a password, or of a URL's signature
         "warnings": list(spec.warnings),
         "resources": {str(resource.key): _declared(resource) for resource in spec.resources},
     }

@@ -257,8 +257,10 @@ def saved(
     if content_of(spec) != read:
         raise PrepError(f"{spec} was modified while the plan was created; plan again")
     if declared.values and declared.has_plain_secrets:
-        what = "has a secret in plain text, and the plan would hold the values of its variables"
-        fix = "declare the variable with secret: true, or use a source of the secret"
+        what = (
+            "has a secret in plain text, or a variable in a URL's login or query, and the plan would hold its variables"
+        )
+        fix = "declare the variable with secret: true, use a source of the secret, or ~/.netrc for the login of a URL"
         raise SpecError([Mistake(str(spec), what, fix, code=Code.SPEC_VARIABLE)])
     base = Path(os.path.realpath(spec)).parent
     if exposed := [*_exposed(declared)]:

@@ -19,6 +19,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import DIFFERS, Key, Observed
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.planner import plan_apply
+from openstack_prep.reports.support import of_spec
 from openstack_prep.resources.files.env_file import EnvFile
 from openstack_prep.resources.identity.user import User
 from openstack_prep.spec import Spec, load_spec
@@ -313,6 +314,29 @@ def test_a_variable_with_a_login_or_a_signature_is_not_kept(
     assert (mistake.where, mistake.code) == ("variables.url", Code.SPEC_VARIABLE)
     assert url not in str(mistake)
     assert not (tmp_path / "kept.plan").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "is_kept"),
+    [
+        ("https://me:${word}@h/i.qcow2", False),
+        ("https://${word}@h/i.qcow2", False),
+        ("https://h/i.qcow2?${word}", False),
+        ("https://h/i.qcow2?sig=${word}", False),
+        ("https://h/${word}/i.qcow2", True),
+        ("https://h:${word}/i.qcow2", True),
+        ("https://me:there@h/$${word}-${word}.qcow2", True),
+    ],
+)
+def test_a_variable_within_a_login_or_a_signature_is_not_kept(
+    spec: Path, tmp_path: Path, cloud: Cloud, source: str, is_kept: bool
+) -> None:
+    image = f"{{name: n, disk_format: qcow2, size: 1GiB, checksum: 'sha256:{'0' * 64}', source: '{source}'}}"
+    spec.write_text(f"name: lab\nvariables: {{word: {{}}}}\nimages: [{image}]\n")
+    declared = load_spec(spec, variables={"word": "1234"})
+    assert of_spec(declared)["variables"] == ["word"]
+    with contextlib.nullcontext() if is_kept else pytest.raises(SpecError, match="login or query"):
+        save(tmp_path / "kept.plan", plan(), spec, declared, spec.read_bytes(), cloud)
 
 
 def test_two_of_the_same_plan_share_no_digest_of_a_content(keep: Keep) -> None:
