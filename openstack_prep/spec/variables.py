@@ -284,7 +284,8 @@ class VariableValues:
                     raise InvalidValue("is empty", "set what it is taken from; for an empty text use --vars-file")
                 self._keep(name, typed(value, declared.variable.of, parse=parse))
         except InvalidValue as error:
-            hidden = "a secret" if declared.variable.secret else shown(value)
+            variable = declared.variable  # the value of a list or map may hold passwords, such as those of users
+            hidden = "a secret" if variable.secret else "its value" if variable.of in ("list", "map") else shown(value)
             self._refuse(place, f"variable {name}: {hidden} {error.what}", error.fix)
             self.refused.add(name)
 

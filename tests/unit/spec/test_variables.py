@@ -345,6 +345,14 @@ def test_values_that_yaml_cannot_express(value: object, read: Read) -> None:
     assert ("variables['v']", VARIABLE) in refused(read, text, variables={"v": value, "m": {}, "l": []})
 
 
+@pytest.mark.parametrize("kind", ["list", "map"])
+def test_a_list_or_map_that_is_none_is_not_shown(kind: str, read: Read) -> None:
+    text = f"name: x\nvariables: {{v: {{type: {kind}}}}}\n"
+    with pytest.raises(SpecError) as caught:
+        read(text, variables={"v": "[{name: a, password: a-word-of-a}, {name: b, password: one: two}]"})
+    assert "a-word-of-a" not in str(caught.value)
+
+
 def test_arguments_of_python_that_are_wrong(read: Read) -> None:
     assert refused(read, variables=[1]) == [("variables", VARIABLE)]
     assert ("variables['2']", VARIABLE) in refused(read, variables={"env": "x", 2: 3})
