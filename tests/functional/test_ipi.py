@@ -203,6 +203,7 @@ def test_a_killed_run_is_not_repeated(own: Prep, tenant: Tenant) -> None:
     assert groups() == []
 
 
+@pytest.mark.more
 def test_manifests_first(own: Prep, tenant: Tenant) -> None:
     folder = own.folder / "ocp"
     config = (folder / "install-config.yaml").read_text()
@@ -220,6 +221,7 @@ def test_manifests_first(own: Prep, tenant: Tenant) -> None:
     assert json.loads((folder / "metadata.json").read_text())["openstack"]["cloud"] == tenant.cloud
 
 
+@pytest.mark.more
 def test_a_bootstrap_machine_that_is_left(own: Prep, tenant: Tenant) -> None:
     path = own.folder / "ocp" / "install-config.yaml"
     document = yaml.safe_load(path.read_text()) | {"controlPlane": {"name": "master", "replicas": 1}}

@@ -168,6 +168,7 @@ def test_an_approval_counts_for_nothing_else(prep: Prep, spec: dict[str, Any]) -
     prep.destroy()
 
 
+@pytest.mark.more
 def test_two_agents_share_one_approval(prep: Prep, spec: dict[str, Any]) -> None:
     async def work() -> None:
         async with connected(prep) as one, connected(prep) as other:

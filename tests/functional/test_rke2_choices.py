@@ -43,6 +43,7 @@ BEFORE = Path(__file__).parent / "data" / "rke2-before" / "rke2-cluster.yaml"
 """The template before it had these choices."""
 
 
+@pytest.mark.more
 def test_a_stack_of_the_earlier_template_keeps_its_servers(made: Cluster) -> None:
     """With unchanged parameters; and with a volume for etcd, which a server gets beside it."""
     with made.applied(made.stack(template=str(BEFORE), server_count=1)):

@@ -15,9 +15,9 @@ from tests.devcloud.pytest_devcloud import Devcloud
 @pytest.mark.parametrize(
     "words",
     [
-        ("--seeds", "1-4", "--spec", "minimal"),
+        ("--seeds", "1-2", "--spec", "minimal"),
         ("--seeds", "15", "--spec", "exposures-openshift"),
-        pytest.param(("--seeds", "5-14", "--spec", "minimal"), marks=pytest.mark.more),
+        pytest.param(("--seeds", "3-14", "--spec", "minimal"), marks=pytest.mark.more),
         pytest.param(("--seeds", "16-17", "--spec", "exposures-openshift"), marks=pytest.mark.more),
         pytest.param(("--seeds", "18-20", "--spec", "openshift-lab"), marks=pytest.mark.more),
         ("--then-destroy", "20", "--from-request", "9", "--spec", "kinds"),

@@ -223,6 +223,7 @@ def test_another_image_that_rebuilds_servers_in_place_needs_consent(
     assert not lab.plan(rebuilt)
 
 
+@pytest.mark.more
 def test_a_resize_that_no_host_can_hold_ends_with_the_reason_of_nova(
     lab: Lab, tmp_path: Path, images: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
