@@ -255,6 +255,16 @@ def without_diverting(port: PortRecord, address: str) -> list[str]:
     return ["port", "set", "--no-allowed-address", *words, port.id]
 
 
+def filtered_again(port: PortRecord, group: str | None, virtual: Iterable[str] = ()) -> list[str]:
+    """Return the words of the client that enable port security with a group and pairs at once.
+
+    Alone, it would cut the machine off. ``virtual`` are the addresses of the pairs.
+    """
+    groups = ["--security-group", group] if group else []
+    pairs = [word for address in virtual for word in ("--allowed-address", f"ip-address={address}")]
+    return ["port", "set", "--enable-port-security", *groups, *pairs, port.id]
+
+
 def allowed_parts(port: PortRecord, wanted: Block) -> list[Block]:
     """Return the parts of a network from which a port may send with its own MAC address; perhaps the whole network."""
     if not port.port_security_enabled:

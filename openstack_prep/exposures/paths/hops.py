@@ -34,6 +34,7 @@ from openstack_prep.neutron.rules import (
     allows,
     answered,
     diverted,
+    filtered_again,
     only_around,
     unnoticed,
     without_diverting,
@@ -391,8 +392,7 @@ def _pairs(address: str, nodes: Sequence[PortRecord], view: View) -> Diagnostic:
 
 def _filter_again(ports: Iterable[PortRecord], view: View) -> list[str]:
     """Return the commands that enable port security together with the group that lets requests in."""
-    group = ["--security-group", view.cluster.open_in] if view.cluster.open_in else []
-    return [view.openstack("port", "set", "--enable-port-security", *group, port.id) for port in ports]
+    return [view.openstack(*filtered_again(port, view.cluster.open_in)) for port in ports]
 
 
 def _groups(

@@ -24,6 +24,7 @@ from openstack_prep.neutron.rules import (
     answered,
     covers,
     diverted,
+    filtered_again,
     networks_around,
     runs_ovn,
     unnoticed,
@@ -331,11 +332,6 @@ def _count(things: Sequence[object], word: str) -> str:
 
 
 def _filter_again(path: AccessPath, ports: Sequence[PortRecord], virtual: Sequence[str]) -> str:
-    """Return the commands that enable port security with group and pairs at once: alone, it cuts machines off."""
-    pairs = [word for address in virtual for word in ("--allowed-address", f"ip-address={address}")]
-    words = ["port", "set", "--enable-port-security"]
-    commands = (
-        shell.join([*words, "--security-group", f"{path.infra_id}-{path.role(port)}", *pairs, port.id])
-        for port in ports
-    )
-    return " && ".join(f"{path.client} {command}" for command in commands)
+    """Return the commands that enable port security of some ports again."""
+    words = (filtered_again(port, f"{path.infra_id}-{path.role(port)}", virtual) for port in ports)
+    return " && ".join(f"{path.client} {shell.join(each)}" for each in words)
