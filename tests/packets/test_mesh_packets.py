@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
 from tests.devcloud.pytest_devcloud import Devcloud
-from tests.packets.machines import carry_out, until
-from tests.packets.meshed import MESHES, Mesh, MeshSituation, applied, outside_answers
+from tests.packets.machines import Node, carry_out, until
+from tests.packets.meshed import API, HOST, MESHES, VXLAN, Mesh, MeshSituation, applied, outside_answers
+from tests.packets.played_cluster import RESPONDER_NAME
 
 PUBLISHED = "https://cloud-images.ubuntu.com/releases/jammy/release/ubuntu-22.04-server-cloudimg-amd64.img"
 CHANGED = {
@@ -79,6 +81,49 @@ def test_mesh_and_packets(world: Mesh, situation: MeshSituation) -> None:
     assert until(lambda: not world.lost(seen["required"]))
     codes = {each["code"] for each in seen["findings"]}
     assert (codes, lost, mended) == (set(situation.codes.split()), situation.lost, True)
+
+
+@contextmanager
+def tunnel(world: Mesh, ends: Sequence[Node]) -> Iterator[list[str]]:
+    """Connect two nodes by the kernel's own VXLAN on the port of Cilium's; yield their addresses in the tunnel."""
+    addresses = [f"10.244.0.{number}" for number, _ in enumerate(ends, 1)]
+    for node, other, address in zip(ends, reversed(ends), addresses, strict=True):
+        assert node.plane.kill(node.id, RESPONDER_NAME)  # that of UDP has the port
+        far = ("remote", other.address, "local", node.address, "dstport", str(VXLAN))
+        for words in (
+            ("link", "add", "pods", "type", "vxlan", "id", "1", "dev", "eth0", *far),
+            ("addr", "add", f"{address}/24", "dev", "pods"),
+            ("link", "set", "pods", "up"),
+        ):
+            ended = node.plane.run(node.id, "ip", *words)
+            assert ended.returncode == 0, ended.stderr
+        node.answer(world.prep.folder, API, host=HOST)
+    yield addresses
+    for node in ends:
+        node.plane.run(node.id, "ip", "link", "del", "pods")
+        node.plane.kill(node.id, RESPONDER_NAME)
+    world.serve()
+
+
+def test_pods_reach_one_another_by_vxlan(world: Mesh) -> None:
+    """Full packets pass in both directions, and none without the rule that ``rke mesh`` misses."""
+    ends = [nodes[1] for nodes in world.nodes.values()]
+    (rule,) = (each for each in MESHES if each.name == "no rule for Cilium's tunnels in one cluster")
+    with tunnel(world, ends) as addresses:
+
+        def reached() -> list[str]:
+            far = zip(ends, reversed(addresses), strict=True)
+            return [node.get(f"https://{address}:{API}/", seconds=3) for node, address in far]
+
+        names = [node.name for node in reversed(ends)]
+        assert until(lambda: reached() == names)
+        with rule.brought_about(world):
+            world.nodes["cluster1"][0].plane.sync()
+            assert until(lambda: reached()[0] == "")
+            group = world.group("cluster2").id
+            carry_out(world.prep, (each["fix"].replace("GROUP", group) for each in world.look()["findings"]))
+            assert until(lambda: reached() == names)
+    assert until(lambda: not world.lost(world.look()["required"]))
 
 
 def test_what_the_projects_own_user_is_told(world: Mesh) -> None:
