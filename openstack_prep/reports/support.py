@@ -65,7 +65,8 @@ def of_spec(spec: Spec) -> Values:
     return {
         "name": spec.name,
         "files": [str(part.path) for part in spec.parts],
-        "variables": sorted(spec.values),  # a value may be a part of a password, or of a URL's signature
+        # a value may be a part of a password
+        "variables": dict.fromkeys(spec.values, HIDDEN) if spec.has_plain_secrets else plain(spec.values),
         "warnings": list(spec.warnings),
         "resources": {str(resource.key): _declared(resource) for resource in spec.resources},
     }

@@ -197,3 +197,11 @@ def test_logins_and_signatures_in_values_of_variables_are_hidden(bundle: Bundle,
     found = bundle("spec.yaml", "--offline", "--var", "url=http://joe:PW@h/x?sig=SIG")
     assert found["spec"]["variables"] == {"url": "http://...h/x?********"}
     assert not re.search("joe|PW|SIG", str(found))
+
+
+def test_variables_that_are_parts_of_a_password_are_hidden(bundle: Bundle, tmp_path: Path) -> None:
+    text = SPEC.replace("variables: {", "variables: {pw: {}, ").replace('"${word}"', '"key-${pw}", project: p')
+    (tmp_path / "spec.yaml").write_text(text.replace(", word: {secret: true}", "").replace(", or correct-horse", ""))
+    found = bundle("spec.yaml", "--offline", "--var", "pw=A-PART-OF-IT")
+    assert found["spec"]["variables"].keys() == {"pw"}
+    assert "A-PART-OF-IT" not in str(found)

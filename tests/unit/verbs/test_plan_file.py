@@ -334,7 +334,7 @@ def test_a_variable_within_a_login_or_a_signature_is_not_kept(
     image = f"{{name: n, disk_format: qcow2, size: 1GiB, checksum: 'sha256:{'0' * 64}', source: '{source}'}}"
     spec.write_text(f"name: lab\nvariables: {{word: {{}}}}\nimages: [{image}]\n")
     declared = load_spec(spec, variables={"word": "1234"})
-    assert of_spec(declared)["variables"] == ["word"]
+    assert ("1234" in str(of_spec(declared)["variables"])) == is_kept
     with contextlib.nullcontext() if is_kept else pytest.raises(SpecError, match="login or query"):
         save(tmp_path / "kept.plan", plan(), spec, declared, spec.read_bytes(), cloud)
 
