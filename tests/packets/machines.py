@@ -100,7 +100,7 @@ def wait_for_network(nodes: list[Node]) -> None:
             time.sleep(0.1)
 
 
-def until(met: Any, seconds: float = 30) -> bool:
+def until(met: Any, seconds: float = 15) -> bool:
     """Wait until something is so, or until a change would have been noticed."""
     deadline = time.monotonic() + seconds
     while not met():
