@@ -168,8 +168,8 @@ def without_url_secrets(text: str) -> str:
     return QUERY.sub("?...", _LOGIN.sub("//", text))
 
 
-def hidden_part_has(letter: str, text: str) -> bool:
-    """Whether the login or the query of a URL in a text has a letter."""
+def is_in_url_secret(letter: str, text: str) -> bool:
+    """Whether a letter is in the login or the query of a URL in a text."""
     in_query = any(letter in found[0].partition("?")[2] for found in re.finditer(r"//[^\s\"'<>]+", text))
     return in_query or without_url_secrets(text).count(letter) < text.count(letter)
 

@@ -18,7 +18,7 @@ from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, dotted, rewrite, walk
 from openstack_prep.base.secret import Secret
-from openstack_prep.base.secret_forms import hidden_part_has, list_named_secrets
+from openstack_prep.base.secret_forms import is_in_url_secret, list_named_secrets
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.spec.variables import Value, VariableValues, has_type, is_name, unknown
 
@@ -32,7 +32,7 @@ class Tokens:
     given: dict[str, tuple[str, Secret]] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     plain: bool = False
-    """Whether a field for secrets was given a text, or the login or query of a URL a variable."""
+    """Whether a field for secrets was given a text, or a variable is part of a URL's login or query."""
 
     def add(self, secret: Secret, place: str) -> dict[str, str]:
         """Return what stands for a secret in the data."""
@@ -96,11 +96,11 @@ def _is_secret(text: str, source: Path) -> bool:
     return any(list_named_secrets(text, str(source[-1])))
 
 
-def _is_in_url_secret(text: str) -> bool:
-    """Whether a reference of a text is a part of a URL's login, or of its query, which may be a signature."""
+def _refers_in_url_secret(text: str) -> bool:
+    """Whether a text has a reference in the login of a URL, or in its query, which may be a signature."""
     place = "\ue000"  # no text has it
     marked = REFERENCE.sub(lambda match: place if match[1] is not None else match[0], text)
-    return place in marked and hidden_part_has(place, marked)
+    return place in marked and is_in_url_secret(place, marked)
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ class Substitution:
     def _text(self, text: str, source: Path, to: Path, loops: Mapping[str, Value]) -> Any:
         try:
             if not (whole := REFERENCE.fullmatch(text)) or whole[1] is None:
-                self.tokens.plain |= _is_in_url_secret(text)
+                self.tokens.plain |= _refers_in_url_secret(text)
                 return REFERENCE.sub(lambda match: self._part(match, source, loops), text)
             value = self._value(whole[1], source, loops)
             return self.tokens.add(value.data, self._place(source)) if value.is_secret else value.data

@@ -260,7 +260,8 @@ def saved(
         what = (
             "has a secret in plain text, or a variable in a URL's login or query, and the plan would hold its variables"
         )
-        fix = "declare the variable with secret: true, use a source of the secret, or ~/.netrc for the login of a URL"
+        fix = "declare the variable with secret: true, or use a source of the secret; "
+        fix += "for a URL, put the login into ~/.netrc, or apply without a saved plan"
         raise SpecError([Mistake(str(spec), what, fix, code=Code.SPEC_VARIABLE)])
     base = Path(os.path.realpath(spec)).parent
     if exposed := [*_exposed(declared)]:

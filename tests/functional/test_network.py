@@ -20,6 +20,7 @@ from openstack_prep.core import executor
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
 from openstack_prep.resources.compute.server_group import ServerGroup
 from openstack_prep.resources.identity.project import Project
@@ -267,6 +268,22 @@ def test_an_overlapping_subnet_of_somebody_else_is_not_taken_out_as_printed(own_
     assert subnet.id in refused["router/edge"].fix
     neutron.remove_interface_from_router(edge, subnet_id=subnet.id)
     neutron.delete_network(theirs)
+
+
+def test_a_plan_says_which_other_spec_manages_a_floating_ip_to_attach(own_lab: Lab) -> None:
+    lab = own_lab
+    lab.apply(
+        Network(name="net"), Subnet(name="front", network="net", cidr="10.10.0.0/24"), Port(name="web", network="net")
+    )
+    neutron = lab.admin.network
+    external = neutron.find_network("external", ignore_missing=False)
+    theirs = neutron.create_ip(
+        floating_network_id=external.id, project_id=lab.project_id, description="[openstack-prep:other/api]"
+    )
+    attached = FloatingIPAttachment(port="web", address=theirs.floating_ip_address)
+    unknown = api.plan(lab.cloud, lab.spec(attached)).not_checked
+    assert any("spec other" in each and theirs.floating_ip_address in each for each in unknown)
+    neutron.delete_ip(theirs)
 
 
 def test_one_of_two_subnets_of_an_interface_is_taken_out_as_printed(own_lab: Lab, devcloud: Devcloud) -> None:

@@ -98,11 +98,13 @@ def tunnel(world: Mesh, ends: Sequence[Node]) -> Iterator[list[str]]:
             ended = node.plane.run(node.id, "ip", *words)
             assert ended.returncode == 0, ended.stderr
         node.answer(world.prep.folder, API, host=HOST)
-    yield addresses
-    for node in ends:
-        node.plane.run(node.id, "ip", "link", "del", "pods")
-        node.plane.kill(node.id, RESPONDER_NAME)
-    world.serve()
+    try:
+        yield addresses
+    finally:
+        for node in ends:
+            node.plane.run(node.id, "ip", "link", "del", "pods")
+            node.plane.kill(node.id, RESPONDER_NAME)
+        world.serve()
 
 
 def test_pods_reach_one_another_by_vxlan(world: Mesh) -> None:

@@ -234,14 +234,10 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
     def _conflicts(self, run: CloudRun, listed: Iterable[RecordsetRecord]) -> Iterator[Mistake]:
         for recordset in listed:
             if recordset.name == self.name and "CNAME" in (recordset.type, self.type) and recordset.type != self.type:
+                seen = self._observed(run, recordset)
                 command = shell.join(["openstack", "recordset", "delete", f"{self.zone}.", recordset.id])
-                named = OwnershipTag.home_in(recordset.description)
-                is_ours = run.ownership.owns(recordset.description) and home.is_ours(run, named)
-                if not is_ours:
-                    other = home.another(run, recordset.description)
-                    fix = f"choose another name, or ask whoever manages it{other and f' (spec {other})'} to delete it"
-                else:
-                    fix = f"delete it first: {command}"
+                fix = f"choose another name, or ask its owner to delete it: it is {seen.owner}"
+                fix = f"delete it first: {command}" if seen.ours else fix
                 yield self._beside_cname(f"{recordset.type} {', '.join(recordset.records)}", fix)
 
     # --- operations -----------------------------------------------------------------------

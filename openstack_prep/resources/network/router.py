@@ -252,10 +252,11 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
     def _joined_records(self, run: CloudRun, record: RouterRecord | None) -> list[JoinedSubnet]:
         """Return the subnets of the project in which the router has an interface already."""
         listed = Subnet.listing(run, record.project_id) if record else ()
-        joined = {each.id: each for each in listed if record and each.id in record.joined}
-        managed = {each.id for each in joined.values() if run.ownership.manages(each.name, each.description)}
-        found = filter(None, (JoinedSubnet.of(None, each) for each in joined.values()))
-        return [replace(each, is_managed=each.id in managed) for each in found]
+        return [
+            replace(found, is_managed=run.ownership.manages(each.name, each.description))
+            for each in listed
+            if record and each.id in record.joined and (found := JoinedSubnet.of(None, each))
+        ]
 
     def _external_subnets(self, run: CloudRun, record: RouterRecord | None) -> list[queries.Block]:
         """Return the subnets on the network of its gateway."""

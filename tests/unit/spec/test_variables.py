@@ -346,7 +346,7 @@ def test_values_that_yaml_cannot_express(value: object, read: Read) -> None:
 
 
 @pytest.mark.parametrize("kind", ["list", "map"])
-def test_a_list_or_map_that_is_none_is_not_shown(kind: str, read: Read) -> None:
+def test_a_value_of_the_wrong_type_for_a_list_or_map_is_not_shown(kind: str, read: Read) -> None:
     text = f"name: x\nvariables: {{v: {{type: {kind}}}}}\n"
     with pytest.raises(SpecError) as caught:
         read(text, variables={"v": "[{name: a, password: a-word-of-a}, {name: b, password: one: two}]"})
