@@ -13,7 +13,6 @@ from typing import Any
 from tests.devcloud.data_plane import DataPlane
 from tests.functional.conftest import Prep
 from tests.packets.machines import OUTSIDE, Node, from_outside, get
-from tests.packets.played_cluster import ask_neighbours_often
 
 HOST = "shop.example.com"
 ADDRESS, ADDRESS6 = "10.1.0.201", "2001:db8:1::201"
@@ -495,8 +494,6 @@ def interface_elsewhere(world: Exposed, name: str, cidr: str) -> Iterator[None]:
     (subnet,) = network.subnets(project_id=world.project_id, name=name)
     given = {"network_id": subnet.network_id, "ip_version": subnet.ip_version, "project_id": world.project_id}
     other = network.create_subnet(cidr=cidr, **given)
-    for node in world.nodes:
-        ask_neighbours_often(world.plane, node.id)
     network.remove_interface_from_router(router, subnet_id=subnet.id)
     network.add_interface_to_router(router, subnet_id=other.id)
     yield

@@ -14,7 +14,7 @@ from typing import Any
 from tests.devcloud.data_plane import OUTSIDE, DataPlane
 from tests.functional import client
 from tests.functional.conftest import Prep
-from tests.packets.played_cluster import ELECTION_SECONDS, RESPONDER
+from tests.packets.played_cluster import ELECTION_SECONDS, RESPONDER, ask_neighbours_often
 from tests.unit.openshift.probe.listener import certificate
 
 ANNOUNCE = Path(__file__).with_name("announce.py")
@@ -93,11 +93,13 @@ def boot(connection: Any, plane: DataPlane, ports: list[Any], image_id: str, **m
 
 
 def wait_for_network(nodes: list[Node]) -> None:
+    """Wait until each has its address; from then on it soon notices a gateway with another MAC address."""
     deadline = time.monotonic() + ELECTION_SECONDS
     for node in nodes:
         while f" {node.address}/" not in node.plane.run(node.id, "ip", "-o", "addr", "show", "dev", "eth0").stdout:
             assert time.monotonic() < deadline, f"{node.name} has no network"
             time.sleep(0.1)
+        ask_neighbours_often(node.plane, node.id)
 
 
 def until(met: Any, seconds: float = 15) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import resources
@@ -63,9 +64,13 @@ class Mesh:
                 peers = [node.address for node in self.nodes[each["to"]]]
                 for address in [each["address"]] if each["target"] == "mesh address" else peers:
                     asked[f"{each['protocol']}:{address}:{each['port'] or 0}"] = _name(each)
-            for node in nodes:
-                ended = node.plane.run(node.id, sys.executable, str(PASSAGES), "ask", *asked)
-                passed = ended.stdout.split()
+
+            def ask(node: Node, words: Iterable[str] = tuple(asked)) -> list[str]:
+                return node.plane.run(node.id, sys.executable, str(PASSAGES), "ask", *words).stdout.split()
+
+            with ThreadPoolExecutor() as pool:
+                answers = list(pool.map(ask, nodes))
+            for node, passed in zip(nodes, answers, strict=True):
                 for word, name in asked.items():
                     wanted.setdefault(name, set()).add(f"{node.name} {word}")
                     if word in passed:

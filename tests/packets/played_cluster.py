@@ -38,6 +38,8 @@ def ask_neighbours_often(plane: DataPlane, machine: str) -> None:
     """Let a machine notice within seconds, not a minute, that another interface has the address of its gateway."""
     settings = "echo 500 > $each/base_reachable_time_ms; echo 1 > $each/delay_first_probe_time"
     plane.run(machine, "sh", "-c", f"for each in /proc/sys/net/ipv?/neigh/eth0; do {settings}; done")
+    # what is known already stays reachable until its former timer ends, up to 45 s (net/core/neighbour.c)
+    plane.run(machine, "ip", "neigh", "flush", "dev", "eth0")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from tests.devcloud.tenant import Tenant
 from tests.functional.check_room import second_external
 from tests.functional.conftest import Prep
 from tests.packets.machines import Node, boot, carry_out, from_outside, serve_outside, until
-from tests.packets.played_cluster import ask_neighbours_often
 from tests.packets.test_other_ways import image
 
 __all__ = ["second_external"]
@@ -87,7 +86,6 @@ def site(devcloud: Devcloud, module_tenant: Tenant, tmp_path_factory: pytest.Tem
     (node,) = boot(connection, plane, [port], image(connection))
     node.answer(folder, API, host=HOST)
     serve_outside(plane, folder, 8443)
-    ask_neighbours_often(plane, node.id)
     api, ingress = (str(neutron.create_ip(floating_network_id=external.id).floating_ip_address) for _ in range(2))
     (folder / "hosts").write_text(f"{api} {HOST}\n{ingress} console.apps.dev.example.com\n")
     cluster = InstallConfigFields(
