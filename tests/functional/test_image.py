@@ -119,6 +119,25 @@ def test_another_content_takes_the_name(lab: Lab, image: Image, disk: Path) -> N
     assert lab.admin.image.download_image(after).content == LARGE
 
 
+def test_an_image_that_somebody_has_renamed_is_kept(own_lab: Lab, disk: Path) -> None:
+    """Such as the one before a new release; it stays protected through the new content, a prune and destroy."""
+    lab, image = own_lab, Image(name=f"{own_lab.name}-rhcos", source=str(disk), checksum=sha256(SMALL))
+    lab.apply(image)
+    (kept,) = images(lab)
+    lab.admin.image.update_image(kept, name=f"{image.name}-old", is_protected=True)
+    disk.write_bytes(LARGE)
+    wanted = replace(image, checksum=sha256(LARGE))
+    assert lab.apply(wanted) == {str(image.key): "create"}
+    assert sorted(each.name for each in images(lab)) == [image.name, f"{image.name}-old"]
+    lab.destroy(wanted)
+    lab.declared = {each.key: each for each in lab.base}
+    assert lab.apply(prune=True) == {}
+    (left,) = images(lab)
+    assert (left.id, left.is_protected) == (kept.id, True)
+    lab.admin.image.update_image(left, is_protected=False)
+    lab.admin.image.delete_image(left)
+
+
 STEPS = (
     Fault("glance", method="PUT", status=403),
     *(Fault("glance", method="PATCH", skip=skip, status=403) for skip in (0, 1, 2)),
@@ -257,6 +276,24 @@ def test_killed_in_the_middle_of_an_upload(lab: Lab, prep: Prep, stalling: str) 
     (made,) = images(lab)
     assert (made.status, lab.admin.image.download_image(made).content) == ("active", SMALL)
     assert not prep.changes()
+
+
+def test_renamed_during_an_upload(lab: Lab, prep: Prep, stalling: str) -> None:
+    """The former content, which somebody wants to keep, is left alone."""
+    (prep.folder / "disk.qcow2").write_bytes(LARGE)
+    prep.write(spec(lab.name, source="disk.qcow2", checksum=sha256(LARGE)))
+    prep.apply()
+    (former,) = images(lab)
+    prep.write(spec(lab.name, source=stalling, checksum=sha256(SMALL)))
+    process = prep.start("apply", "--yes", prep.spec.name)
+    wait_for(lambda: [each for each in images(lab) if each.status == "saving"])
+    lab.admin.image.update_image(former, name=f"{lab.name}-4.14", is_protected=True)
+    Stalling.go.set()
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    assert sorted(each.name for each in images(lab)) == [f"{lab.name}-4.14", f"{lab.name}-rhcos"]
+    lab.admin.image.update_image(former, is_protected=False)
+    lab.admin.image.delete_image(former)
 
 
 @pytest.mark.parametrize("first", [{}, {"source": "disk.qcow2"}], ids=["new", "changed"])

@@ -119,13 +119,14 @@ class ImageRecord:
 
     @property
     def spec(self) -> str:
-        """The name of the spec that manages it, or an empty string."""
-        return self.properties.get(SPEC, "") if ID in self.properties else ""
+        """The name of the spec that manages it, or an empty string: somebody who renames an image wants to keep it."""
+        is_named = self.name in names_of(self.properties.get(NAME, ""))
+        return self.properties.get(SPEC, "") if ID in self.properties and is_named else ""
 
     @property
     def has_early_tag(self) -> bool:
         """Whether it has an ownership tag without an id, of 1.0.0rc1 or earlier, or is a copy of such an image."""
-        return SPEC in self.properties and not self.spec
+        return SPEC in self.properties and ID not in self.properties
 
 
 def _is_copy(raw: Raw) -> bool:
@@ -158,6 +159,11 @@ def has_tagged(run: CloudRun, project: Resource | None) -> bool:
     """Whether a project owns images that the spec manages."""
     project_id = run.find_project_id(project)
     return any(image.spec == run.ownership.spec for image in (owned(run, project_id) if project_id else ()))
+
+
+def names_of(name: str) -> tuple[str, str, str]:
+    """Return the name of an image in a spec, and those of a new and of the former one while they change places."""
+    return name, f"{name}-new", f"{name}-superseded"
 
 
 def show(cloud: Cloud, image_id: str) -> ImageRecord:

@@ -11,6 +11,7 @@ finished one.
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from typing import Self, cast
 
 from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Loss, Mistake, PlanRefused, ResourceFailed
+from openstack_prep.base.errors import Loss, Mistake, NotFound, PlanRefused, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, Unchecked
 from openstack_prep.core.model import Change, Key, Observed, Resource
@@ -65,7 +66,7 @@ class Image(ImageFields, Unguarded):
     refuses a new content that would lose any of it, and one for an image that somebody else has protected. Compressed
     content is decompressed during the upload, in one pass and without a temporary file. An image that an OpenShift
     installer has cached with the right sha256 is taken from its cache. If this spec shares an image that it does not
-    manage, destroy keeps the members.
+    manage, destroy keeps the members. An image that somebody renames, such as to keep it, is no longer managed.
     """
 
     # --- existing state -------------------------------------------------------------------
@@ -304,8 +305,7 @@ class Image(ImageFields, Unguarded):
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield the protection of images that the spec does not declare as protected, whoever has set it."""
         for image in observed.record_as(Family).members:
-            if image.name == self.name:
-                yield from self._check_protection(image)
+            yield from self._check_protection(image)
 
     def _check_protection(self, image: ImageRecord) -> Iterable[Mistake]:
         if image.protected and not self.protected:
@@ -330,16 +330,17 @@ class Image(ImageFields, Unguarded):
 
         Whichever request is the last of a killed run, the next run calls this function again.
         """
-        standing = [image for image in family if image.name == self.name and is_sealed(image)]
         good = self._find_good(family)
         uploaded = good is None
         if good is None:
             # an imported image is active before it is verified, so it has a temporary name
-            good = image_upload.upload(self, run, self._new if standing or self.import_method else self.name)
-        for image in self._superseded(family, good):
-            old = glance.show(run.admin, image.id)  # others may have changed it since the plan
-            if refusals := list(self._check_carrying(run, [old])):
-                raise PlanRefused(refusals)
+            temporary = self.import_method or self._finished(family)
+            good = image_upload.upload(self, run, self._new if temporary else self.name)
+        family = self._still_ours(run, family)  # others may have changed it since the plan
+        standing = self._finished(family)
+        if refusals := list(self._check_carrying(run, family)):
+            raise PlanRefused(refusals)
+        for old in self._superseded(family, good):
             good = glance.carry_over(run, old, good, self.desired().keys())
         if good.name != self.name:
             for image in standing:
@@ -352,13 +353,23 @@ class Image(ImageFields, Unguarded):
             self._resolve_concurrent(run, good)
         return good
 
+    def _finished(self, family: Iterable[ImageRecord]) -> list[ImageRecord]:
+        return [image for image in family if image.name == self.name and is_sealed(image)]
+
+    def _still_ours(self, run: CloudRun, family: Iterable[ImageRecord]) -> list[ImageRecord]:
+        """Return images as they are now, without those that somebody has deleted or renamed."""
+        now = []
+        for image in family:
+            with contextlib.suppress(NotFound):
+                now.append(glance.show(run.admin, image.id))
+        return [image for image in now if _is_ours(run, image)]
+
     def _find_good(self, family: Iterable[ImageRecord]) -> ImageRecord | None:
         return min(filter(self._is_good, family), key=lambda image: image.name != self.name, default=None)
 
     def _superseded(self, family: Iterable[ImageRecord], good: ImageRecord | None) -> Sequence[ImageRecord]:
         """Return the finished images that have the name, and whose place the good one takes."""
-        named = (image for image in family if image.name == self.name and is_sealed(image))
-        return [image for image in named if good is None or image.id != good.id]
+        return [image for image in self._finished(family) if good is None or image.id != good.id]
 
     def _resolve_concurrent(self, run: CloudRun, mine: ImageRecord) -> None:
         """Delete unfinished images of concurrent or killed runs; agree with others which finished one stays."""

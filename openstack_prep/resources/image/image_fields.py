@@ -261,11 +261,11 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
 
     @property
     def _new(self) -> str:
-        return f"{self.name}-new"
+        return glance.names_of(self.name)[1]
 
     @property
     def _old(self) -> str:
-        return f"{self.name}-old"
+        return glance.names_of(self.name)[2]
 
     def share(self, run: CloudRun, image: ImageRecord) -> None:
         """Make the declared projects members of an image."""

@@ -121,7 +121,7 @@ def test_another_content_takes_the_name_when_it_is_verified(run: CloudRun, glanc
         f"patch rhcos-new {SEAL} protected",
         "patch rhcos name",
         "patch rhcos-new name",
-        "patch rhcos-old protected",
+        "patch rhcos-superseded protected",
         "delete i1",
     ]
 
@@ -193,8 +193,8 @@ def test_a_new_content_that_loses_what_others_have_set_is_refused(
     [
         ({"rhcos": OLD, "rhcos-new": None}, "create rhcos-new"),
         ({"rhcos": OLD, "rhcos-new": NEW}, "patch rhcos name"),
-        ({"rhcos-old": OLD, "rhcos-new": NEW}, "patch rhcos-new name"),
-        ({"rhcos-old": OLD, "rhcos": NEW}, "delete i1"),
+        ({"rhcos-superseded": OLD, "rhcos-new": NEW}, "patch rhcos-new name"),
+        ({"rhcos-superseded": OLD, "rhcos": NEW}, "delete i1"),
     ],
 )
 def test_killed_in_the_middle_of_a_swap(
@@ -366,7 +366,7 @@ def test_a_protection_that_the_spec_has_dropped_keeps_the_image(run: CloudRun, g
 
 def test_destroy_names_all_that_goes_with_it(run: CloudRun, glance: Glance, image: Image) -> None:
     """A project is deleted with it only if nothing else is in the project."""
-    for names in (("rhcos", "rhcos-new"), ("rhcos-new", "rhcos-old")):
+    for names in (("rhcos", "rhcos-new"), ("rhcos-new", "rhcos-superseded")):
         glance.images.clear()
         ids = {glance.ours(name, OLD if name == "rhcos" else None, status="queued")["id"] for name in names}
         made = planner.plan_destroy("lab", [image], observation.observe(run.fresh(), [image]))
@@ -394,7 +394,7 @@ def copy(glance: Glance, original: dict[str, Any], name: str = "rhcos", **fields
 
 def test_copies_are_never_managed(run: CloudRun, services: Any, glance: Glance, image: Image) -> None:
     original = glance.ours("rhcos", NEW, created_at="2026-11-21T00:00:01Z")
-    copies = [copy(glance, original, name)["id"] for name in ("rhcos", "rhcos-new", "rhcos-old", "backup")]
+    copies = [copy(glance, original, name)["id"] for name in ("rhcos", "rhcos-new", "rhcos-superseded", "backup")]
     assert [step.action for step in plan(run, image)] == [Action.KEEP]
     scanned = list(Image.scan(run.fresh(), None))
     assert [(found.id, found.ours, found.managed_by) for _, found in scanned if found.ours] == [
@@ -468,7 +468,7 @@ def test_names_that_stand_in_no_list(run: CloudRun, glance: Glance, disk: Path, 
     checksum = f"sha256:{sha256(NEW)}"
     settle(run, glance, Image(name='a "b", c', source=str(disk), checksum=checksum))
     asked = [each.qs["name"] for each in services.request_history if each.path == "/v2/images" and "name" in each.qs]
-    assert asked[:6:2] == asked[1:6:2] == [[f'eq:a "b", c{suffix}'] for suffix in ("", "-new", "-old")]
+    assert asked[:6:2] == asked[1:6:2] == [[f'eq:a "b", c{suffix}'] for suffix in ("", "-new", "-superseded")]
 
 
 def read(base: Path, **fields: Any) -> Image:

@@ -93,7 +93,12 @@ def test_a_list_of_neutron_shows_the_tag_of_the_spec(
 
 
 OTHERS: list[tuple[str, str, str, Any]] = [
-    ("Image", "http://glance/v2/images", "images", {"openstack_prep": "lab", "openstack_prep_id": "i"}),
+    (
+        "Image",
+        "http://glance/v2/images",
+        "images",
+        {"openstack_prep": "lab", "openstack_prep_id": "i", "openstack_prep_name": "a"},
+    ),
     ("Stack", "http://heat/v1/admin-project/stacks", "stacks", {"tags": ["x", "openstack-prep:lab"]}),
 ]
 
