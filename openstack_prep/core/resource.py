@@ -368,11 +368,15 @@ class Scannable(Protocol):
 
 
 class ScansTagged(Protocol):
-    """A kind with a faster way to those of ``scan`` that may have the ownership tag of the spec."""
+    """A kind whose ``scan`` is slow or says too much where those with the ownership tag of the spec are wanted."""
 
     @classmethod
     def scan_tagged(cls, run: Any, owner: Any) -> Iterable[tuple[Any, Observed]]:
-        """Yield them."""
+        """Yield those of ``scan`` that may have the tag, for a deletion.
+
+        Unlike that of ``scan``, a resource declares only what the spec surely made: what others may have added since
+        counts as theirs.
+        """
 
 
 class HasCloudIds(Protocol):

@@ -19,6 +19,7 @@ from openstack_prep.core.model import OwnershipTag
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.dns.recordset import Recordset
+from openstack_prep.verbs import api
 from tests.designate.conftest import Prep, Zone, Zones
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
@@ -43,7 +44,9 @@ def test_from_create_to_destroy(lab: Lab, zone: Zone) -> None:
     assert lab.apply(www) == {str(www.key): "create"}
     (found,) = zone.recordsets().values()
     assert (found["status"], found["ttl"], found["project_id"]) == ("ACTIVE", 300, lab.project_id)
-    assert found["description"] == f"the shop [openstack-prep:{lab.name}/@{lab.project_id}]"
+    assert OwnershipTag.strip(found["description"]) == "the shop"
+    assert OwnershipTag(lab.name).owns(found["description"])
+    assert OwnershipTag.home_in(found["description"]) == lab.project_id
     assert zone.answer(www.name) == {"192.0.2.10"}
 
     zone.request("PUT", f"/recordsets/{found['id']}", {"records": ["192.0.2.66"], "ttl": 30})
@@ -54,6 +57,42 @@ def test_from_create_to_destroy(lab: Lab, zone: Zone) -> None:
     assert zone.answer(www.name) == {"192.0.2.10", "192.0.2.11"}
     assert str(www.key) in lab.destroy(more)
     assert not zone.recordsets()
+
+
+def test_records_of_others_in_one_that_is_no_longer_declared(lab: Lab, zone: Zone) -> None:
+    """Pruned without a word are the records alone that a run has written; those of earlier versions are all named."""
+    www = a(zone, ttl=300)
+    lab.apply(www)
+    lab.apply(replace(www, records=("192.0.2.10", "192.0.2.11"), ttl=60))
+    (found,) = zone.recordsets().values()
+    lab.declared.pop(next(key for key in lab.declared if key.kind == www.kind))
+
+    def lost() -> set[str]:
+        (step,) = (each for each in api.plan(lab.cloud, lab.spec(), prune=True) if each.key.kind == www.kind)
+        return {loss.id.rpartition("/")[2] for loss in step.deletion_losses}
+
+    assert lost() == set()
+    zone.request("PUT", f"/recordsets/{found['id']}", {"records": ["192.0.2.10", "192.0.2.11", "192.0.2.66"]})
+    assert lost() == {"192.0.2.10", "192.0.2.11", "192.0.2.66"}
+    zone.request("PUT", f"/recordsets/{found['id']}", {"records": ["192.0.2.10", "192.0.2.11"]})
+    assert lost() == set()
+    former = OwnershipTag(lab.name, home=lab.project_id).describe("")
+    zone.request("PUT", f"/recordsets/{found['id']}", {"description": former})
+    assert lost() == {"192.0.2.10", "192.0.2.11"}
+
+
+def test_records_in_the_zone_of_another_project_are_left_behind(
+    lab: Lab, devcloud: Devcloud, zones: Zones, tenant: Tenant
+) -> None:
+    """Those of others in the spec's project, which nobody there can change once the project is gone."""
+    lab.apply()
+    zone = zones(tenant.project_id)
+    zone.share(lab.project_id)
+    theirs = zone.create(f"bob.{zone.name}", "A", "192.0.2.7", project_id=lab.project_id)
+    plan = api.plan_destroy(lab.cloud, lab.spec())
+    lost = [(loss.effect.value, loss.address) for step in plan for loss in step.deletion_losses]
+    assert ("orphaned", f"recordset/{theirs['id']}") in lost
+    zone.request("DELETE", f"/recordsets/{theirs['id']}", project_id=lab.project_id)
 
 
 def test_every_type_is_applied_once(lab: Lab, zone: Zone) -> None:

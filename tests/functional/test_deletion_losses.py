@@ -47,6 +47,7 @@ ELSEWHERE = {
     ("project", "backup"),
     ("project", "volume_group"),  # needs a type of groups
     ("project", "zone"),
+    ("project", "recordset"),  # by tests/designate
     ("project", "load_balancer"),
     ("project", "resource"),
 }

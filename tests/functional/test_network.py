@@ -6,6 +6,7 @@ import contextlib
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -309,6 +310,51 @@ def test_one_of_two_subnets_of_an_interface_is_taken_out_as_printed(own_lab: Lab
     neutron.remove_interface_from_router(edge, subnet_id=theirs.id)
     neutron.delete_subnet(theirs)
     assert lab.apply(net, router, prune=True) == {"subnet/six": "delete"}
+
+
+def test_source_nat_that_somebody_has_switched_off_stays_off(own_lab: Lab) -> None:
+    """Neutron sets its default wherever a gateway comes without it."""
+    lab, neutron = own_lab, own_lab.admin.network
+    edge = Router(name="edge", external_network="external")
+    lab.apply(edge)
+    router = neutron.find_router("edge", project_id=lab.project_id)
+    external = router.external_gateway_info["network_id"]
+    neutron.update_router(router, external_gateway_info={"network_id": external, "enable_snat": False})
+    (taken,) = router.external_gateway_info["external_fixed_ips"]
+    address = str(ip_address(taken["ip_address"]) + 40)
+    assert lab.apply(replace(edge, external_fixed_ips=(address,))) == {"router/edge": "update"}
+    found = neutron.get_router(router.id).external_gateway_info
+    assert [each["ip_address"] for each in found["external_fixed_ips"]] == [address]
+    assert found["enable_snat"] is False
+
+
+def test_what_others_have_added_to_a_router_that_is_no_longer_declared(own_lab: Lab) -> None:
+    """A scan finds it beside what the spec has added itself."""
+    lab, neutron = own_lab, own_lab.admin.network
+    edge = Router(name="edge", interfaces=("nodes",))
+    lab.apply(NETWORK, NODES, edge)
+    router = neutron.find_router("edge", project_id=lab.project_id)
+    network = neutron.create_network(name="theirs", project_id=lab.project_id)
+    subnet = neutron.create_subnet(
+        network_id=network.id, project_id=lab.project_id, name="theirs", cidr="10.7.0.0/24", ip_version=4
+    )
+    neutron.add_interface_to_router(router, subnet_id=subnet.id)
+    neutron.update_router(router, routes=[{"destination": "10.8.0.0/24", "nexthop": "10.7.0.7"}])
+    lab.declared.pop(next(key for key in lab.declared if key.name == "edge"))
+
+    def planned() -> api.LivePlan:
+        return api.plan(lab.cloud, lab.spec(NETWORK, NODES), prune=True)
+
+    def lost() -> list[str]:
+        return [loss.address for step in planned() if step.key.name == "edge" for loss in step.deletion_losses]
+
+    assert [subnet.id in each.what for each in planned().refusals if each.where == "router/edge"] == [True, False]
+    assert lost() == [f"route/{router.id}/10.8.0.0/24"]
+    neutron.update_router(router, routes=[])
+    neutron.remove_interface_from_router(router, subnet_id=subnet.id)
+    neutron.delete_network(network)
+    assert (planned().refusals, lost()) == ((), [])
+    lab.spec(edge)  # for the end of the test
 
 
 def test_a_network_that_lost_its_tag_goes_with_its_project_after_the_printed_advice(own_lab: Lab) -> None:

@@ -345,6 +345,26 @@ def test_a_port_on_a_network_of_another_project(lab: Lab, shared: Any) -> None:
     assert not ports(lab, "vip")
 
 
+def test_pairs_of_another_spec_on_a_port_that_goes(lab: Lab) -> None:
+    api_port = replace(API, security_groups=None)
+    lab.apply(*BASE, api_port)
+    made = port(lab, "api")
+    theirs = AddressPairs(name="vips", ports=("api",), addresses=("10.0.0.50",))
+    other = Spec(f"other-{lab.name}", (lab.project, replace(theirs, project=lab.project.name)))
+    api.apply(lab.cloud, other).raise_for_failures()
+    moved = lab.spec(*BASE, replace(api_port, mac_address="fa:16:3e:00:00:77"))
+    whole = lab.spec(*BASE, api_port)
+    (key,) = (each.key for each in whole.resources if each.key.name == "api")
+    for plan in (
+        api.plan(lab.cloud, moved, allow_replace=True),
+        api.plan_destroy(lab.cloud, replace(whole, only=frozenset({key}))),
+    ):
+        lost = [loss for step in plan for loss in step.deletion_losses if loss.kind == "address_pair"]
+        assert [(each.id, each.detail) for each in lost] == [(f"{made.id}/10.0.0.50", f"of spec {other.name}")]
+        assert [each.code for each in plan.refusals] == [Code.PLAN_LOSES]
+    api.destroy(lab.cloud, replace(other, only=frozenset({other.resources[-1].key}))).raise_for_failures()
+
+
 def test_pairs_of_multicast_that_others_added_before_neutron_refused_them(lab: Lab, devcloud: Devcloud) -> None:
     """Neutron 2026.2 refuses them (extension aap-reject-multicast), and each update that keeps one from before."""
     names = ("blocked", "free")

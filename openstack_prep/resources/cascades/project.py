@@ -178,11 +178,25 @@ def _reader_in_heat(run: CloudRun, project: ProjectScope) -> Cloud:
     raise NotAllowed(ONLY_USERS)
 
 
+def _is_in(project: ProjectScope, raw: Raw) -> bool:
+    return bool(raw.get("project_id", project.id) == project.id)
+
+
 def _zones(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     """Return the zones that stay; designate 23.0.0 also lists those that it is deleting, or that others have shared."""
     listed = run.admin.dns.list("/zones", "zones", headers={"X-Auth-Sudo-Project-ID": project.id}, limit="max")
-    mine = (raw for raw in listed if raw.get("project_id", project.id) == project.id)
+    mine = (raw for raw in listed if _is_in(project, raw))
     return (raw for raw in mine if (raw.get("action"), raw.get("status")) != ("DELETE", "PENDING"))
+
+
+def _recordsets(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    """Return the recordsets in zones of other projects; those in its own zones go or stay with these."""
+    headers = {"X-Auth-Sudo-Project-ID": project.id}
+    zones = run.admin.dns.list("/zones", "zones", headers=headers, limit="max")
+    own = {raw["id"] for raw in zones if _is_in(project, raw)}
+    listed = run.admin.dns.list("/recordsets", "recordsets", headers=headers, limit="max")
+    mine = (raw for raw in listed if _is_in(project, raw) and raw["zone_id"] not in own)
+    return (raw for raw in mine if raw.get("action") != "DELETE")
 
 
 def _load_balancers(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
@@ -309,6 +323,7 @@ PROJECT: CascadeTable = (
     orphans("stack", "orchestration", stacks, by_member=True),
     orphans("software_config", "orchestration", _software_configs, by_member=True),
     orphans("zone", "dns", _zones),
+    orphans("recordset", "dns", _recordsets),
     orphans("load_balancer", "load-balancer", _load_balancers),
     CascadeRow(
         effect=LossEffect.DELETED,

@@ -7,6 +7,8 @@ no twins), objects/recordset.py (the status, and 160 characters of description).
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Self, get_args
@@ -178,6 +180,14 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
             declared = cls(records=tuple(sorted(record.records)), **place, **fields)
             yield declared, declared._observed(run, record)
 
+    @classmethod
+    def scan_tagged(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield those of ``scan``; one with other records than a run of the spec has written declares none."""
+        for declared, observed in cls.scan(run, owner):
+            record = observed.record_as(RecordsetRecord)
+            is_written = OwnershipTag.name_in(record.description) == declared._digest(record.records)
+            yield declared if is_written else replace(declared, records=()), observed
+
     def _observed(self, run: CloudRun, record: RecordsetRecord) -> Observed:
         named = OwnershipTag.home_in(record.description)
         ours = run.ownership.owns(record.description) and home.is_ours(run, named)
@@ -242,16 +252,26 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
 
     # --- operations -----------------------------------------------------------------------
 
-    def _described(self, run: CloudRun, text: str | None) -> str:
-        """Return a description with the ownership tag, which names no resource: there is room for few characters."""
-        return home.ownership(run).describe("", text)
+    def _described(self, run: CloudRun, text: str | None, digest: str = "") -> str:
+        """Return a description with the ownership tag, whose name is a digest of the records if that has room."""
+        with_digest, without = (home.ownership(run).describe(name, text) for name in (digest, ""))
+        return with_digest if len(with_digest) <= LONGEST_DESCRIPTION else without
 
-    def _body(self, run: CloudRun, fields: Collection[str], *, tagged: bool) -> Values:
+    def _digest(self, records: Iterable[str]) -> str:
+        """Return what shows later whether somebody has added a record."""
+        words = (self.name, self.type, *sorted(records))
+        return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:8]
+
+    def _body(self, run: CloudRun, fields: Collection[str], observed: Observed | None = None) -> Values:
+        """Return what to send to create it, or of an existing one these fields."""
         body: Values = {"ttl": self.ttl} if "ttl" in fields else {}
         if "records" in fields:
             body["records"] = self._all_data(run)
-        if "description" in fields:
-            body["description"] = self._described(run, self.description) if tagged else self.description
+        text = self.description if observed is None or "description" in fields else observed.values["description"]
+        if observed is None or (observed.ours and not {"records", "description"}.isdisjoint(fields)):
+            body["description"] = self._described(run, text, self._digest(self._all_data(run)))
+        elif "description" in fields:
+            body["description"] = text
         return body
 
     def _all_data(self, run: CloudRun) -> list[str]:
@@ -265,8 +285,7 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
         zone = self._zone(run)
         if zone is None:
             raise NotFound(f"zone {self.zone} no longer exists, or is no longer shared with the project")
-        fields = {"description", *self.desired()}
-        body = {"name": f"{self.name}.", "type": self.type, **self._body(run, fields, tagged=True)}
+        body = {"name": f"{self.name}.", "type": self.type, **self._body(run, self.desired())}
         made = writer(run, self.owner).send("POST", f"/zones/{zone.id}/recordsets", body)
         return self._active(run, RecordsetRecord.read(made))
 
@@ -274,7 +293,7 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
         """Send what differs; records that Designate could not publish are sent again, pending ones only awaited."""
         record, fields = observed.record_as(RecordsetRecord), [change.field for change in changes]
         if fields != ["status"] or record.status == ERROR:
-            body = self._body(run, fields if fields != ["status"] else ["records"], tagged=observed.ours)
+            body = self._body(run, fields if fields != ["status"] else ["records"], observed)
             path = f"/zones/{record.zone_id}/recordsets/{record.id}"
             record = RecordsetRecord.read(writer(run, self.owner).send("PUT", path, body))
         return self._active(run, record)

@@ -22,6 +22,7 @@ from openstack_prep.base.fields import Mac, Name
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
+from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect
 from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.resource import BareReference
 from openstack_prep.core.run import query
@@ -41,6 +42,7 @@ from openstack_prep.resources.network.port_addresses import (
     multicast_obstacle,
     pairs_of,
     recorded,
+    specs_of,
     unchecked_pairs,
 )
 from openstack_prep.resources.network.security_group import SecurityGroup
@@ -419,6 +421,18 @@ class Port(HasCascades, NetworkResource[PortRecord]):
         return multicast.warnings(
             allowed_address_pair.address for allowed_address_pair in self.allowed_address_pairs or ()
         )
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
+        """Yield also the pairs that other specs have recorded on them."""
+        yield from super().find_losses(run, deletions, going)
+        for deletion in deletions:
+            port = deletion.observed.record_as(PortRecord)
+            for address in dict.fromkeys(pair.ip_address for pair in port.allowed_address_pairs):
+                if others := sorted({*specs_of(address, port)} - {run.ownership.spec}):
+                    pair, words = f"{port.id}/{address}", f"of spec {', '.join(others)}"
+                    loss = DeletionLoss(effect=LossEffect.DELETED, kind="address_pair", id=pair, detail=words)
+                    yield deletion.key, loss
 
     def _check_use(self, run: CloudRun, observed: Observed) -> Iterator[Mistake]:
         """Yield the users of a port that would be replaced, or lose addresses."""

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
@@ -427,6 +427,10 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
         return self.update(run, observed, [Change(name, None, None) for name in LATER if name in self.desired()])
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        is_off = observed.record_as(RouterRecord).enable_snat is False
+        if self.enable_snat is None and is_off and any(change.field in GATEWAY for change in changes):
+            # left out of a gateway, Neutron sets its default (29.0.0, db/l3_gwmode_db.py, _get_enable_snat)
+            return replace(self, enable_snat=False).update(run, observed, changes)
         present = observed.values["interfaces"]
         own = [change for change in changes if change.field not in LATER]
         if own:
@@ -480,6 +484,15 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
             raise changed(f"router {observed.id}")
         return now
 
+    @classmethod
+    def scan_tagged(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the routers of ``scan`` with what the spec surely added: others may have added the rest, and routes."""
+        for declared, observed in cls.scan(run, owner):
+            record = observed.record_as(RouterRecord)
+            listed = Subnet.listing(run, record.project_id)
+            managed = (each.name for each in listed if each.id in record.joined and _is_managed(run, each))
+            yield replace(declared, interfaces=tuple(sorted(managed)) or None, routes=None), observed
+
     def _own(self, run: CloudRun, observed: Observed) -> frozenset[str]:
         """Return the ids of subnets whose interfaces are deleted with the router: declared ones, and tagged ones."""
         return self._own_subnets(run, observed.record_as(RouterRecord).project_id)
@@ -487,7 +500,11 @@ class Router(HasCascades, AsksForAddresses, NetworkResource[RouterRecord]):
     def _own_subnets(self, run: CloudRun, project_id: str) -> frozenset[str]:
         declared = {found.id for subnet in self._subnets().values() if (found := run.look(subnet))}
         listed = Subnet.listing(run, project_id)
-        return frozenset(declared | {each.id for each in listed if run.ownership.manages(each.name, each.description)})
+        return frozenset(declared | {each.id for each in listed if _is_managed(run, each)})
+
+
+def _is_managed(run: CloudRun, subnet: SubnetRecord) -> bool:
+    return run.ownership.manages(subnet.name, subnet.description)
 
 
 def _ids_of(run: CloudRun, subnet: Subnet, project_id: str) -> frozenset[str]:

@@ -28,7 +28,7 @@ from tests.unit.texts import Wording, contains
 
 URL = "http://designate/v2"
 RECORDSETS = f"{URL}/zones/z1/recordsets"
-OURS = "[openstack-prep:lab/]"
+OURS = "[openstack-prep:lab/f2e8d2ce]"
 WWW = Recordset(name="www.example.com", zone="example.com", type="A", records=("192.0.2.1",))
 
 
@@ -156,7 +156,7 @@ def test_an_error_is_reported_and_sent_again_by_the_next_run(run: CloudRun, desi
     assert "Designate reports ERROR" in failure(apply(run, WWW))
     designate.listed, designate.statuses = [designate.recordset(status="ERROR")], ["PENDING", "ACTIVE"]
     apply(run.fresh(), WWW).raise_for_failures()
-    assert designate.changed.last_request.json() == {"records": ["192.0.2.1"]}
+    assert designate.changed.last_request.json() == {"records": ["192.0.2.1"], "description": OURS}
 
 
 def test_name_servers_that_never_get_it(
@@ -190,7 +190,8 @@ def test_a_cloud_without_designate(run: CloudRun, monkeypatch: pytest.MonkeyPatc
 
 
 def test_no_room_for_the_ownership_tag(run: CloudRun, designate: Designate) -> None:
-    fits = 160 - len(f" {OURS}")
+    """The digest of the records is left out first."""
+    fits = 160 - len(" [openstack-prep:lab/]")
     assert not plan(run, replace(WWW, description="x" * fits)).refusals
     (refusal,) = plan(run, replace(WWW, description="x" * (fits + 1))).refusals
     assert "161 characters" in refusal.what
