@@ -225,6 +225,45 @@ def test_a_folder_with_a_former_credential_takes_none_from_another(scene: Scene)
     assert scene.held == {scene.id(), scene.id(1)}
 
 
+def test_a_checkout_with_the_former_entry_of_a_password_takes_no_credential(prep: Prep, devcloud: Devcloud) -> None:
+    """A colleague has moved the entry from the section clouds_yaml to application_credentials meanwhile."""
+    name = f"moved{secrets.token_hex(3)}"
+    later = with_credential(name)
+    entry = {"path": "clouds.yaml", "cloud": "app", "user": name, "project": name}
+    former = {key: value for key, value in later.items() if key != "application_credentials"} | {"clouds_yaml": [entry]}
+    prep.write(former)
+    prep.apply()
+    mine = (prep.folder / "clouds.yaml").read_bytes()
+    prep.write(later)
+    prep.apply("--prune")
+    theirs = (prep.folder / "clouds.yaml").read_bytes()
+    (prep.folder / "clouds.yaml").write_bytes(mine)  # that of the other checkout
+    assert "--allow-replace" in prep.run("plan", prep.spec.name, code=2).stderr
+    assert "--allow-replace" in prep.run("apply", "--yes", prep.spec.name, code=2).stderr
+    (prep.folder / "clouds.yaml").write_bytes(theirs)
+    assert prep.changes() == set()
+    prep.write(former)  # back again, the entry with the only secret stays
+    assert "plan.foreign" in prep.run("apply", "--yes", prep.spec.name, code=2).stderr
+    assert (prep.folder / "clouds.yaml").read_bytes() == theirs
+
+
+def test_a_password_is_not_generated_again_while_its_user_is_blocked(prep: Prep, devcloud: Devcloud) -> None:
+    """A checkout without the file would write another password, and set it once the user may log in again."""
+    name = f"lock{secrets.token_hex(3)}"
+    prep.write({key: value for key, value in with_credential(name).items() if key != "application_credentials"})
+    prep.apply()
+    user = devcloud.admin.identity.find_user(name, ignore_missing=False)
+    devcloud.admin.identity.update_user(user, is_enabled=False)
+    password = prep.folder / "user.password"
+    before = password.read_bytes()
+    password.unlink()
+    assert "user.password does not exist" in prep.run("plan", prep.spec.name, code=2).stderr
+    assert not password.exists()
+    password.write_bytes(before)
+    devcloud.admin.identity.update_user(user, is_enabled=True)
+    assert prep.changes() == set()
+
+
 def with_credential(name: str) -> dict[str, Any]:
     return {
         "name": name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+import secrets
 import time
 from typing import Any
 
@@ -77,6 +78,31 @@ def test_a_key_that_somebody_else_has_set_stays(cloud: Cloud) -> None:
     with pytest.raises(PlanRefused):
         api.apply(cloud, Spec("another", (ObjectStore(temp_url_key=Secret("theirs")),)))
     assert [temporary(cloud, key) for key in ("ours", "theirs")] == [200, 401]
+
+
+def test_a_key_in_use_outlives_a_time_without_the_role(prep: Prep, devcloud: Devcloud) -> None:
+    """The same apply gives the role again, in a checkout without the file of the key."""
+    name = f"key{secrets.token_hex(3)}"
+    prep.write(
+        {
+            "name": name,
+            "project": {"name": name},
+            "users": [{"name": name, "password": {"generate": "password"}}],
+            "role_assignments": [{"user": name, "role": "swiftoperator"}],
+            "object_store": {"temp_url_key": {"generate": "key"}},
+        }
+    )
+    prep.apply()
+    identity, key = devcloud.admin.identity, prep.folder / "key"
+    user, project = (find(name, ignore_missing=False) for find in (identity.find_user, identity.find_project))
+    role = identity.find_role("swiftoperator")
+    identity.unassign_project_role_from_user(project, user, role)
+    before = key.read_bytes()
+    key.unlink()
+    said = prep.run("apply", "--yes", prep.spec.name, code=1).stdout
+    assert "its temp_url_key would be replaced" in said
+    key.write_bytes(before)
+    assert prep.changes() == set()
 
 
 @pytest.mark.parametrize("name", ["Temp-URL-Key", pytest.param("temp_url_key-2", marks=pytest.mark.more)])

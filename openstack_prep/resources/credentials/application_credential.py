@@ -388,7 +388,7 @@ class ApplicationCredential(InCloudsYaml):
             record=Credentials(
                 live=live,
                 mine=tuple(mine),
-                lost=tuple(record for record in mine if self._may_be_in_use(record, live, found)),
+                lost=tuple(record for record in mine if self._may_be_in_use(run, record, live, found)),
                 kept=kept,
                 begun=begun,
                 holder=holder_text(run, self.owner),
@@ -403,10 +403,13 @@ class ApplicationCredential(InCloudsYaml):
     def _announced(self, auth: Raw) -> bool:  # the entry only announces a credential
         return auth.get(NAME) in self.names and not {ID, SECRET} & auth.keys()
 
-    def _may_be_in_use(self, record: CredentialRecord, live: CredentialRecord | None, found: Raw | None) -> bool:
+    def _may_be_in_use(
+        self, run: CloudRun, record: CredentialRecord, live: CredentialRecord | None, found: Raw | None
+    ) -> bool:
         """Whether somebody may use a credential of this spec whose secret is not in the file.
 
-        The file may have another entry, which says nothing about it. ``live`` is the credential of the entry.
+        The file may have an entry of somebody else, which is refused by itself; one of this spec may be of another
+        kind, such as with a password. ``live`` is the credential of the entry.
         """
         entry = found or {}
         auth = entry.get("auth") or {}
@@ -416,7 +419,8 @@ class ApplicationCredential(InCloudsYaml):
             return record.id != self._id_of(self.old_entry)
         # earlier versions did not record which credential an announced one is
         is_unfinished = self._announced(auth) and LEFT not in entry
-        return (found is None or auth.get(NAME) in self.names) and not is_unfinished
+        is_ours = found is None or auth.get(NAME) in self.names or self._is_reserved(run, entry)
+        return is_ours and not is_unfinished
 
     def _id_of(self, cloud: str) -> str | None:
         """Return the id of the credential in an entry of the file."""

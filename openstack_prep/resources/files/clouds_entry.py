@@ -162,8 +162,11 @@ class InCloudsYaml(InProject, Unguarded):
         clouds_yaml.put(self.file, self.cloud, merge)
 
     def merged_entry(self, found: Mapping[str, Any] | None, auth: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-        """Return the entry that apply writes to the file, without the keys whose value in ``more`` is None."""
-        replaced = {*SETTINGS.values(), INSECURE}
+        """Return the entry that apply writes to the file, without the keys whose value in ``more`` is None.
+
+        Settings of TLS that neither the spec nor the connection has are kept: somebody has added them for its clients.
+        """
+        replaced = {SETTINGS["verify"], INSECURE} | ({SETTINGS["client_key"]} if self.client_cert else set())
         old = {key: value for key, value in (found or {}).items() if key not in replaced}
         kept = {key: value for key, value in {**old, **more}.items() if value is not None}
         return {**kept, "auth": dict(auth), **self.settings()}

@@ -114,6 +114,8 @@ class User(HasCascades, Adoptable[CloudRun], InEachProject, Unguarded):
 
     def _known_password(self, run: CloudRun, user: Raw) -> Secret | Condition:
         assert self.password is not None
+        if self.password.is_to_generate:  # then the present one differs, and others may use it
+            return DIFFERS
         domain = run.look(Domain(name=self.domain))
         if not user.get("enabled", True) or (domain and not domain.values["enabled"]):
             return self.password

@@ -277,9 +277,12 @@ class ObjectStore(ByProjectUser, Untagged, Unguarded):
             yield replace(Loss.about(self.key, what, fix), lost=(name,))
 
     def create(self, run: CloudRun) -> Observed:
-        """Write all values, unless somebody has set some of them since the plan: Swift would overwrite these."""
+        """Write all values, unless some are there by now: these are judged as an update, since Swift overwrites them.
+
+        Those of the spec itself are there if only the login or a role of the user was missing.
+        """
         found = self.find_one(run.fresh())
-        if found is not None and not found.ours:  # its own are there if only the login of the user was missing
+        if found is not None and (not found.ours or found.values != self.desired()):
             raise Overtaken(f"{self.key}: somebody has set its values since the plan", retryable=True)
         mark = {MARK: quote(run.ownership.spec), **self._record()}
         tenant = self._send(run, _headers(self.desired()) | mark, self.desired())
