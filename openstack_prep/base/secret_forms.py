@@ -55,18 +55,33 @@ def _hide_cut(text: str, values: Iterable[str]) -> str:
     return text
 
 
-_NAMED = re.compile(r"(?:.*[\W_])?(?:password|passwd|passphrase|secret|token)s?", re.IGNORECASE)
+SECRET_WORDS = (
+    r"pass(?:word|wd|phrase|code)?|pwd?|secret|token"
+    r"|(?:private|secret|access|api|client|encryption|signing|s3|temp_?url)[_-]?key"
+)
+"""The last words of names of secrets, for a pattern that ignores case."""
+_NAMED = re.compile(rf"(?:.*[\W_])?(?:{SECRET_WORDS})s?", re.IGNORECASE)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def with_underscores(name: str) -> str:
+    """Return a name such as dbPassword with its words apart."""
+    return _CAMEL.sub("_", name)
+
+
+def _is_named(name: str) -> bool:
+    return _NAMED.fullmatch(with_underscores(name)) is not None
 
 
 def list_named_secrets(value: object, name: str = "") -> Iterator[str]:
     """Yield the texts in data whose key, or that of what they are in, is the name of a secret."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from list_named_secrets(inner, name if _NAMED.fullmatch(name) else str(key))
+            yield from list_named_secrets(inner, name if _is_named(name) else str(key))
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from list_named_secrets(inner, name)
-    elif isinstance(value, str) and value and _NAMED.fullmatch(name):
+    elif isinstance(value, str) and value and _is_named(name):
         yield value
 
 

@@ -81,7 +81,7 @@ class Order:
     """Values of its variables, none of them a secret in plain text."""
     places: Mapping[str, str] = field(default_factory=dict)
     """Where each of them is declared."""
-    environment: Mapping[str, str] | None = None
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
     """Texts of variables in the environment of the command; None: the environment of this process has them."""
     folder: str = "."
     """The folder of the fleet file, to which paths in sources of secrets are relative."""

@@ -26,6 +26,7 @@ from openstack_prep.base.given_file import MIB, read_text
 from openstack_prep.base.private_file import make_private_folder
 from openstack_prep.base.raw import Values, walk
 from openstack_prep.base.secret import SOURCE_NAMES
+from openstack_prep.base.secret_forms import has_url_secrets, list_named_secrets
 from openstack_prep.base.state_folder import folder
 from openstack_prep.cloud import lease
 from openstack_prep.cloud.connection import chosen_entry
@@ -216,6 +217,8 @@ class Checked:
     """How many resources a plan of each target lists."""
     warnings: dict[str, list[str]] = field(default_factory=dict)
     """Which targets a warning is about."""
+    sent_secrets: list[Mistake] = field(default_factory=list)
+    """Variables that a scheduler must not see."""
 
 
 def check(
@@ -255,6 +258,7 @@ def check(
         found.orders[name] = replace(
             order, cloud=entry, address=address, content=content, labels=labels, environment=environment
         )
+        found.sent_secrets += _sent_secrets(name, spec, environment)
         found.clouds[name], found.specs[name], found.resources[name] = entry or "", spec.name, len(resolved.resources)
         found.files[name] = [*(str(part.path) for part in spec.parts), *local_files(spec)]
         other = owners.setdefault((spec.name, entry or "", region), name)
@@ -272,6 +276,17 @@ def _environment(spec: Spec) -> dict[str, str]:
     """Return the variables of the environment that have values for a spec, without secrets."""
     names = (f"{ENVIRONMENT}{value.upper()}" for value in spec.values)
     return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _sent_secrets(target: str, spec: Spec, environment: Mapping[str, str]) -> Iterator[Mistake]:
+    """Yield the variables of the environment that may be a secret, or a part of one: an order holds their values."""
+    what = "may be a secret in plain text, and the scheduler would get it"
+    fix = "declare the variable with secret: true, or give it by vars_files"
+    for name, value in sorted(spec.values.items()):
+        variable = f"{ENVIRONMENT}{name.upper()}"
+        is_secret = spec.has_plain_secrets or has_url_secrets(value) or any(list_named_secrets(value, name))
+        if variable in environment and is_secret:
+            yield Mistake(f"target {target}: {variable}", what, fix, code=Code.SPEC_VARIABLE)
 
 
 def _refuse_sources(spec: Spec, order: Order, names: Collection[str]) -> None:

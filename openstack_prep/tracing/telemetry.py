@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from opentelemetry.context import Context, get_current
 from opentelemetry.metrics import MeterProvider
@@ -28,6 +28,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from requests import PreparedRequest, Response, Session
 from requests.adapters import BaseAdapter
 
+from openstack_prep.base.secret_forms import SHORTEST, hide
 from openstack_prep.version import __version__
 
 E = TypeVar("E")
@@ -136,10 +137,24 @@ def _log_failures() -> None:
 
     A warning of the SDK may repeat OTEL_EXPORTER_OTLP_HEADERS, which may hold a key, also with --debug.
     """
+    for exporter in ("trace_exporter", "metric_exporter"):
+        logging.getLogger(f"opentelemetry.exporter.otlp.proto.http.{exporter}").addFilter(_without_logins)
     exporters = logging.getLogger("opentelemetry")
     exporters.handlers[:] = logging.getLogger("openstack_prep").handlers
     exporters.propagate = not exporters.handlers  # --debug has no handlers here, but at the root
     exporters.setLevel(logging.ERROR)
+
+
+def _without_logins(record: logging.LogRecord) -> bool:
+    """Hide what the exporter sends to log in: the status line of a collector may repeat it."""
+    given = {name: value for name, value in os.environ.items() if name.startswith("OTEL_EXPORTER_OTLP_")}
+    headers = ",".join(value for name, value in given.items() if name.endswith("_HEADERS")).split(",")
+    found = [unquote(each.partition("=")[2].strip()) for each in headers]
+    for url in (urlsplit(value) for name, value in given.items() if name.endswith("_ENDPOINT")):
+        found.append(f"{unquote(url.username or '')}:{unquote(url.password)}" if url.password else "")
+    words = (word for each in found for word in (each, *each.split()) if len(word) >= SHORTEST)
+    record.msg, record.args = hide(record.getMessage(), words), ()
+    return True
 
 
 def _otlp_spans(timeout: float | None) -> SpanExporter:

@@ -85,6 +85,8 @@ def test_no_field_of_secrets_or_of_anything_is_shown() -> None:
             base_domain="b",
             external_network="e",
             cluster_os_image=f"https://h/i?sig={WORD}",
+            proxy={"http": f"http://me:{WORD}@h"},  # type: ignore[arg-type]
+            image_mirrors=[{"source": "s", "mirrors": [f"https://me:{WORD}@h"]}],  # type: ignore[arg-type]
         ),
         Proxy(http=f"http://me:{WORD}@h", https=f"http://me:{WORD}@h"),
     ],

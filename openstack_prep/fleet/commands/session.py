@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.base.style import PLAIN, Style, visible
 from openstack_prep.cli.output import FORMAT, interrupted_by, print_error, say, warn
 from openstack_prep.cli.spec import no_garbage
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def executors(options: argparse.Namespace, chosen: Chosen) -> Iterator[Callable[[int], Executor]]:
-    """Yield what makes executors: threads, or the workers of a scheduler; raises ConfigError."""
+    """Yield what makes executors: threads, or the workers of a scheduler; raises ConfigError, SpecError."""
     if options.workers and options.scheduler != "local":
         raise ConfigError("--workers only applies with --scheduler local; leave it out")
     if options.scheduler is None:
@@ -45,6 +45,8 @@ def executors(options: argparse.Namespace, chosen: Chosen) -> Iterator[Callable[
     if options.scheduler != LOCAL and without_entry:
         what = f"target {without_entry} has no entry of clouds.yaml, and workers have OS_* variables of their own"
         raise ConfigError(f"--scheduler {options.scheduler}: {what}; choose an entry with --os-cloud")
+    if chosen.checked.sent_secrets:
+        raise SpecError(chosen.checked.sent_secrets)
     with on_workers(options.scheduler, jobs=options.jobs, processes=options.workers) as made:
         if options.scheduler != LOCAL and is_open(options.scheduler):
             what = "has no TLS: whoever reaches the scheduler, a worker, or the traffic can run programs there and here"

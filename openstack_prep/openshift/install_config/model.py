@@ -198,9 +198,9 @@ class InstallConfigFields(Strict):
     """Prefix length of a machine's part of the IPv4 networks of pods; 64 for IPv6."""
     ovn_join_subnet: Cidr | None = None
     """IPv4 network inside OVN-Kubernetes, instead of 100.64.0.0/16 (4.18 and later)."""
-    proxy: Proxy | None = None
+    proxy: Proxy | None = field(default=None, repr=False)
     """Proxies for connections from the cluster to the outside."""
-    image_mirrors: tuple[Mirror, ...] = ()
+    image_mirrors: tuple[Mirror, ...] = field(default=(), repr=False)
     """Mirrors of image repositories."""
     additional_trust_bundle_policy: Literal["Proxyonly", "Always"] | None = None
     """When machines trust the additional CA certificates (4.12 and later)."""

@@ -14,7 +14,7 @@ from functools import cache
 
 from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.raw import Raw, walk
-from openstack_prep.base.secret_forms import list_named_secrets
+from openstack_prep.base.secret_forms import SECRET_WORDS, list_named_secrets, with_underscores
 from openstack_prep.resources.heat.flow import Flow, ValueUse
 from openstack_prep.resources.heat.package import Package, hidden_in
 
@@ -57,8 +57,7 @@ MEMBERS = {
 }
 """The property of a group that defines its members."""
 NAME = re.compile(
-    r"(.*[\W_])?(pass(word|wd|phrase|code)?|secrets?|tokens?|credentials?|kube_?config|clouds_?yaml|rc_?file"
-    r"|(private|secret|access|api|client|encryption|ssh|signing|host|tls|account|join|temp_?url)_?keys?|keys?)",
+    rf"(.*[\W_])?({SECRET_WORDS}|credential|kube_?config|clouds_?yaml|rc_?file|(ssh|host|tls|account|join)_?key|key)s?",
     re.IGNORECASE,
 )
 """Names of secrets, not those that only begin with such a word, such as kubeconfig_hint."""
@@ -166,6 +165,7 @@ def _is_source(use: ValueUse, resources: Raw, nested: Nested, registry: Raw, dep
 
 def is_secret_name(name: str) -> bool:
     """Whether a name is that of a secret."""
+    name = with_underscores(name)
     return NAME.fullmatch(name) is not None and PUBLIC.fullmatch(name) is None
 
 

@@ -112,3 +112,7 @@ def test_secrets_by_the_names_of_fields() -> None:
     }
     assert list(secret_forms.list_named_secrets(data)) == ["a", "b", "c", "d"]
     assert list(secret_forms.list_named_secrets("e", "admin_password")) == ["e"]
+    for name in ("private_key", "secretKey", "api-key", "dbPassword", "pw", "s3_keys", "AGENT_TOKEN"):
+        assert list(secret_forms.list_named_secrets("e", name)) == ["e"]
+    for name in ("key", "public_key", "bypass", "passwordless", "ssh_key", "key_name"):
+        assert not list(secret_forms.list_named_secrets("e", name))

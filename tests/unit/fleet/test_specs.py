@@ -6,6 +6,7 @@ import pytest
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, SpecError
+from openstack_prep.cli.main import main
 from openstack_prep.cloud.connection import chosen_entry, opened
 from openstack_prep.fleet import load_fleet, process
 from openstack_prep.fleet.order import TargetStatus
@@ -45,6 +46,27 @@ def test_doubles_are_refused(tmp_path: Path) -> None:
     text = fleets.CSV.replace('{team: "${row.team}",', "{team: same,")
     (found,) = wrong(fleets.write(tmp_path, text, teams_csv=f"{HEAD}red,one,,\nblue,one,,\ngreen,two,,\n"))
     assert contains(found, "fleet.yaml:3 (teams.csv:3", "blue", "team-same")
+
+
+SITE = "variables:\n  site: {default: {disk: 1}}\n"
+
+
+@pytest.mark.usefixtures("entries")
+def test_secrets_of_the_environment_are_not_for_a_scheduler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Threads have the environment anyway; an order to a worker holds its values."""
+    path = fleets.write(tmp_path, teams_csv=f"{HEAD}red,,,\nblue,,,\n")
+    (tmp_path / "tenant.yaml").write_text(
+        fleets.SPEC.replace("variables:\n", SITE).replace("disk: 1", 'disk: "${site.disk}"')
+    )
+    monkeypatch.setenv("OPENSTACK_PREP_VAR_CORES", "32")
+    monkeypatch.setenv("OPENSTACK_PREP_VAR_SITE", "{disk: 2, apiKey: Zq7site}")
+    assert main(["fleet", "plan", "--scheduler", "local", str(path)]) == 2
+    err = capsys.readouterr().err
+    assert contains(err, "target red: OPENSTACK_PREP_VAR_SITE", "target blue", "secret: true")
+    assert not contains(err, "OPENSTACK_PREP_VAR_CORES")
+    assert "Zq7site" not in err
 
 
 @pytest.mark.parametrize("source", ["{prompt: true}", "a-password-in-the-fleet"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -194,6 +197,43 @@ def test_a_secret_of_the_collector_is_not_repeated(
         monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_{variable}", given)
     assert main([option, "validate", "spec.yaml"]) == 0
     assert "pass" not in capfd.readouterr().err + caplog.text
+
+
+class Repeating(BaseHTTPRequestHandler):
+    """A collector that refuses a login, and repeats it in its status line."""
+
+    def do_POST(self) -> None:
+        self.send_response(401, f"Bad {self.headers.get('Authorization')} {self.headers.get('api-key')}")
+        self.end_headers()
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("option", ["--color=auto", "--debug"])
+@pytest.mark.parametrize("login", ["me:pass-w0rd@", ""])
+def test_a_collector_that_repeats_a_login(
+    clouds_yaml: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    option: str,
+    login: str,
+) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Repeating)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    (clouds_yaml.parent / "spec.yaml").write_text(SPEC)
+    monkeypatch.setattr(logging.getLogger("openstack_prep"), "handlers", [])
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{login}127.0.0.1:{server.server_port}")
+    headers = "api-key=pass-k3y" if login else "api-key=pass-k3y,authorization=Bearer%20pass-t0k"
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", headers)
+    assert main([option, "validate", "spec.yaml"]) == 0
+    server.shutdown()
+    server.server_close()
+    err = capfd.readouterr().err + caplog.text
+    assert "401" in err
+    for word in ("pass", base64.b64encode(b"me:pass-w0rd").decode()):
+        assert word not in err
 
 
 def test_an_exporter_that_is_not_supported_is_named(
