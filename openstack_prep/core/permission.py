@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import fields, replace
+from typing import Any, cast
 
 from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Loss, Mistake
 from openstack_prep.base.key import Key
-from openstack_prep.base.secret import Secret
+from openstack_prep.base.raw import dotted, walk_steps
+from openstack_prep.base.secret import Secret, secrets_in
 from openstack_prep.base.suggestion import ask, similar
 from openstack_prep.core import text
 from openstack_prep.core.deletion_loss import OPTION, DeletionLoss, LossEffect
@@ -18,8 +20,10 @@ from openstack_prep.core.model import Action, Adoptable, Step
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.resource import (
+    FromContext,
     HasImplied,
     PreviewsUpdate,
+    Resource,
     Settles,
     Unguarded,
     Untagged,
@@ -36,7 +40,7 @@ def refuse_replacements(steps: Iterable[Step]) -> list[Mistake]:
     steps = tuple(steps)
     replaced = (step for step in steps if step.action is Action.REPLACE and not _replaces_another(step))
     refusals: list[Mistake] = [_replacement(step) for step in replaced]
-    return refusals + [loss for step in steps for loss in step.losses]
+    return [*refusals, *(loss for step in steps for loss in step.losses), *_new_secrets(steps)]
 
 
 def lost_secrets(step: Step) -> Iterable[Loss]:
@@ -49,6 +53,29 @@ def lost_secrets(step: Step) -> Iterable[Loss]:
     for change in step.changes:
         if change.before is not None and isinstance(change.after, Secret) and change.after.is_to_generate:
             yield lost_secret(step.key, change.field, change.after)
+
+
+def _new_secrets(steps: Sequence[Step]) -> Iterator[Loss]:
+    """Yield the secrets of unchanged resources that another step would generate, because their file is not here.
+
+    Later the file exists, and nothing shows any more that it is not the one in use.
+    """
+    kept = [step for step in steps if step.action is Action.KEEP and step.observed and step.observed.ours]
+    in_use = [(step, name, secret) for step in kept for name, secret in _own_secrets(step.resource)]
+    if not in_use:
+        return
+    pending = (step.resource for step in steps if step.action is not Action.KEEP)
+    new = {secret.path for each in pending for secret in secrets_in(each) if secret.is_to_generate}
+    yield from (lost_secret(step.key, name, secret) for step, name, secret in in_use if secret.path in new)
+
+
+def _own_secrets(resource: Resource) -> Iterator[tuple[str, Secret]]:
+    """Yield the secrets that are to be generated among the fields of a resource, not of related ones."""
+    for each in fields(cast(Any, resource)):
+        value = getattr(resource, each.name)
+        for steps, part in walk_steps(value, (each.name,)) if not isinstance(value, FromContext | Resource) else ():
+            if isinstance(part, Secret) and part.is_to_generate:
+                yield dotted(steps), part
 
 
 def lost_secret(key: Key, name: str, secret: Secret) -> Loss:

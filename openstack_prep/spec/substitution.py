@@ -18,7 +18,7 @@ from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, dotted, rewrite, walk
 from openstack_prep.base.secret import Secret
-from openstack_prep.base.secret_forms import is_in_url_secret, list_named_secrets
+from openstack_prep.base.secret_forms import has_url_secrets, is_in_url_secret, list_named_secrets
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.spec.variables import Value, VariableValues, has_type, is_name, unknown
 
@@ -96,11 +96,8 @@ def _is_secret(text: str, source: Path) -> bool:
     return any(list_named_secrets(text, str(source[-1])))
 
 
-def _refers_in_url_secret(text: str) -> bool:
-    """Whether a text has a reference in the login of a URL, or in its query, which may be a signature."""
-    place = "\ue000"  # no text has it
-    marked = REFERENCE.sub(lambda match: place if match[1] is not None else match[0], text)
-    return place in marked and is_in_url_secret(place, marked)
+PLACE = "\ue000"
+"""What marks where a value begins and ends; no URL has it."""
 
 
 @dataclass(frozen=True)
@@ -275,8 +272,11 @@ class Substitution:
     def _text(self, text: str, source: Path, to: Path, loops: Mapping[str, Value]) -> Any:
         try:
             if not (whole := REFERENCE.fullmatch(text)) or whole[1] is None:
-                self.tokens.plain |= _refers_in_url_secret(text)
-                return REFERENCE.sub(lambda match: self._part(match, source, loops), text)
+                parts = [self._part(match, source, loops) for match in REFERENCE.finditer(text)]
+                # a value that is a whole URL shows by itself what is secret in it
+                marked = [part if has_url_secrets(part) else f"{PLACE}{part}{PLACE}" for part in parts]
+                self.tokens.plain |= is_in_url_secret(PLACE, _filled(text, marked))
+                return _filled(text, parts)
             value = self._value(whole[1], source, loops)
             return self.tokens.add(value.data, self._place(source)) if value.is_secret else value.data
         except _Refused:
@@ -320,6 +320,12 @@ class Substitution:
 
     def _place(self, source: Path) -> str:
         return f"{self.document.place(source)}: {dotted(source)}"
+
+
+def _filled(text: str, parts: Sequence[str]) -> str:
+    """Return a text with its references replaced."""
+    left = iter(parts)
+    return REFERENCE.sub(lambda _: next(left), text)
 
 
 def _without_for_each(item: Raw) -> dict[str, Any]:

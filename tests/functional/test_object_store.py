@@ -88,7 +88,7 @@ def test_a_key_in_use_outlives_a_time_without_the_role(prep: Prep, devcloud: Dev
             "name": name,
             "project": {"name": name},
             "users": [{"name": name, "password": {"generate": "password"}}],
-            "role_assignments": [{"user": name, "role": "swiftoperator"}],
+            "role_assignments": [{"user": name, "role": role} for role in ("member", "swiftoperator")],
             "object_store": {"temp_url_key": {"generate": "key"}},
         }
     )

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+import shutil
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,55 @@ def test_rke2_is_told_what_was_drawn_for_it(prep: Prep, devcloud: Devcloud) -> N
     assert {name: told[name] for name in same} == {name: server[name] for name in same}
     assert told["token"] not in json.dumps([server, agent])
     assert prep.changes() == set()
+
+
+SMALL = """
+heat_template_version: 2018-08-31
+parameters:
+  token: {type: string, hidden: true}
+  agent_token: {type: string, hidden: true, default: ""}
+  network: {type: string, default: nodes}
+  tls_san: {type: comma_delimited_list, default: ""}
+resources:
+  group: {type: OS::Neutron::SecurityGroup, properties: {description: {get_param: token}}}
+outputs:
+  server_names: {value: [n1]}
+  server_addresses: {value: [10.3.0.11]}
+  agent_names: {value: []}
+  agent_addresses: {value: []}
+  api_address: {value: 10.3.0.5}
+"""
+
+
+def test_a_checkout_without_the_token_of_a_cluster_generates_none(prep: Prep, tenant: Tenant) -> None:
+    """Its stack is as it was, but the files of the cluster are missing there, and have the token in them."""
+    prep.environment |= {"OS_CLIENT_CONFIG_FILE": str(tenant.clouds_file), "OS_CLOUD": tenant.cloud}
+    (prep.folder / "small.yaml").write_text(SMALL)
+    stack = {"name": "small", "template": "small.yaml", "secret_parameters": {"token": {"generate": "token"}}}
+    cluster = {"name": "small", "distribution": "rke2", "stack": "small", "directory": "cluster"}
+    prep.write(
+        {
+            "name": "small",
+            "networks": [{"name": "nodes"}],
+            "subnets": [{"name": "nodes", "network": "nodes", "cidr": "10.3.0.0/24"}],
+            "stacks": [stack],
+            "rke_clusters": [cluster | {"kubernetes_version": "v1.35.7+rke2r1"}],
+        }
+    )
+    prep.apply()
+    token = prep.folder / "token"
+    assert token.read_text().strip() in (prep.folder / "cluster" / "n1.yaml").read_text()
+    before = token.read_text()
+    token.unlink()
+    shutil.rmtree(prep.folder / "cluster")
+    for words in (("plan",), ("apply", "--yes")):
+        refused = prep.run(*words, prep.spec.name, code=2).stderr
+        assert "stack/small: its secret_parameters.token would be replaced" in refused
+    assert not token.exists()
+    token.write_text(before)
+    assert prep.changes() == {"rke_cluster/small"}
+    prep.destroy()
+    prep.spec.unlink()
 
 
 def test_a_cluster_in_a_project_that_is_there(prep: Prep, tenant: Tenant) -> None:

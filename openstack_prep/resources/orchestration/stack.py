@@ -12,7 +12,7 @@ from functools import partial
 from typing import Self
 
 from openstack_prep.base import secret_forms
-from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
+from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed, Overtaken
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import BY_PASSWORD, NO_TRUSTS, CloudRun
@@ -279,6 +279,9 @@ class Stack(Inputs, LeavesContent):
 
     def create(self, run: CloudRun) -> Observed:
         QuotaCheck.of(run, self.owner).ensure_quota(run, self, None)
+        # one that the user did not see without a role has secrets, which no file here would show to be others
+        if any(secret.is_to_generate for secret in self.secrets_for_heat.values()) and self.find(run.fresh(), [self]):
+            raise Overtaken(f"{self.key}: it exists by now", retryable=True)
         cloud = run.tenant(self.owner)
         body, secrets = self.body(_tags(run, HeatStack(cloud, self.name, "")))
         try:

@@ -317,24 +317,29 @@ def test_a_variable_with_a_login_or_a_signature_is_not_kept(
 
 
 @pytest.mark.parametrize(
-    ("source", "is_kept"),
+    ("source", "word", "is_kept"),
     [
-        ("https://me:${word}@h/i.qcow2", False),
-        ("https://${word}@h/i.qcow2", False),
-        ("https://h/i.qcow2?${word}", False),
-        ("https://h/i.qcow2?sig=${word}", False),
-        ("https://h/${word}/i.qcow2", True),
-        ("https://h:${word}/i.qcow2", True),
-        ("https://me:there@h/$${word}-${word}.qcow2", True),
+        ("https://me:${word}@h/i.qcow2", "1234", False),
+        ("https://${word}@h/i.qcow2", "1234", False),
+        ("https://h/i.qcow2?${word}", "1234", False),
+        ("https://h/i.qcow2?sig=${word}", "1234", False),
+        ("https://h/${word}/i.qcow2", "1234", True),
+        ("https://h:${word}/i.qcow2", "1234", True),
+        ("https://me:there@h/$${word}-${word}.qcow2", "1234", True),
+        ("${base}/i.qcow2?${word}", "1234", False),
+        ("https://${word}/i.qcow2", "me:there@h", False),
+        ("https://h/${word}", "i.qcow2?1234", False),
+        ("${base}/${word}", "1234.qcow2", True),
     ],
 )
 def test_a_variable_within_a_login_or_a_signature_is_not_kept(
-    spec: Path, tmp_path: Path, cloud: Cloud, source: str, is_kept: bool
+    spec: Path, tmp_path: Path, cloud: Cloud, source: str, word: str, is_kept: bool
 ) -> None:
     image = f"{{name: n, disk_format: qcow2, size: 1GiB, checksum: 'sha256:{'0' * 64}', source: '{source}'}}"
-    spec.write_text(f"name: lab\nvariables: {{word: {{}}}}\nimages: [{image}]\n")
-    declared = load_spec(spec, variables={"word": "1234"})
-    assert ("1234" in str(of_spec(declared)["variables"])) == is_kept
+    base = "base: {default: 'https://h'}" if "${base}" in source else ""
+    spec.write_text(f"name: lab\nvariables: {{word: {{}}, {base}}}\nimages: [{image}]\n")
+    declared = load_spec(spec, variables={"word": word})
+    assert (word in str(of_spec(declared)["variables"])) == is_kept
     with contextlib.nullcontext() if is_kept else pytest.raises(SpecError, match="login or query"):
         save(tmp_path / "kept.plan", plan(), spec, declared, spec.read_bytes(), cloud)
 
