@@ -14,8 +14,17 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from openstack_prep.base.fields import Address, File, Name, Reads, Strict, Text, cidr, matching
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Steps, dotted
-from openstack_prep.base.secret import Secret, from_spec
-from openstack_prep.kubernetes.keys.schema import SECRET, hide_variable, is_variable, load_schema, map_values, union
+from openstack_prep.base.secret import Secret, from_spec, secrets_in
+from openstack_prep.kubernetes.keys.schema import (
+    SECRET,
+    hide,
+    hide_secrets,
+    hide_variable,
+    is_variable,
+    load_schema,
+    map_values,
+    union,
+)
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -33,8 +42,11 @@ class ReadsSecrets:
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         def read(value: Any, info: Any) -> Any:
+            schema = union(load_schema(self.name), load_schema("server"))
             try:
-                return with_secrets(value, union(load_schema(self.name), load_schema("server")), info.context)
+                found = with_secrets(value, schema, info.context)
+                _note_plain(found, schema, info.context)
+                return found
             except InvalidValue as error:  # an error type without the value, which is secret
                 raise PydanticCustomError(
                     "secret", "{what}", {"what": error.what, "fix": error.fix, "code": error.code}
@@ -64,6 +76,14 @@ def with_secrets(value: object, schema: Raw, context: Raw) -> object:
             raise InvalidValue(f"{dotted(steps)}: {error.what}", error.fix, error.code) from None
 
     return map_values(value, schema, read)
+
+
+def _note_plain(config: object, schema: Raw, context: Raw) -> None:
+    """Tell the reader of the spec of the secrets that are left as text: of several lines, or within another text."""
+    known = set(map(id, secrets_in(config)))
+    for secret in secrets_in(hide(hide_secrets(config, schema))):
+        if id(secret) not in known and "given" in context:
+            context["given"](secret.reveal())
 
 
 ClusterConfig = Annotated[Mapping[Name, Any], ReadsSecrets("cluster.yml")]

@@ -6,6 +6,7 @@ and no fragment are recorded.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import logging
 import os
@@ -28,7 +29,6 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from requests import PreparedRequest, Response, Session
 from requests.adapters import BaseAdapter
 
-from openstack_prep.base.secret_forms import SHORTEST, hide
 from openstack_prep.version import __version__
 
 E = TypeVar("E")
@@ -149,11 +149,15 @@ def _without_logins(record: logging.LogRecord) -> bool:
     """Hide what the exporter sends to log in: the status line of a collector may repeat it."""
     given = {name: value for name, value in os.environ.items() if name.startswith("OTEL_EXPORTER_OTLP_")}
     headers = ",".join(value for name, value in given.items() if name.endswith("_HEADERS")).split(",")
-    found = [unquote(each.partition("=")[2].strip()) for each in headers]
+    found = [word for each in headers for word in unquote(each.partition("=")[2]).split()]
     for url in (urlsplit(value) for name, value in given.items() if name.endswith("_ENDPOINT")):
-        found.append(f"{unquote(url.username or '')}:{unquote(url.password)}" if url.password else "")
-    words = (word for each in found for word in (each, *each.split()) if len(word) >= SHORTEST)
-    record.msg, record.args = hide(record.getMessage(), words), ()
+        if url.password:
+            login = f"{unquote(url.username or '')}:{unquote(url.password)}"
+            found += [unquote(url.password), base64.b64encode(login.encode()).decode()]
+    text = record.getMessage()
+    for word in sorted(found, key=len, reverse=True):
+        text = text.replace(word, "********")
+    record.msg, record.args = text, ()
     return True
 
 

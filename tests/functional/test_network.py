@@ -519,6 +519,18 @@ def short_of(plan: Plan) -> set[str]:
     return {name for each in plan.refusals for name in re.findall(r"raise quota\.(\w+)", each.fix)}
 
 
+def test_a_quota_that_somebody_has_changed_outlives_that_of_the_spec(own_lab: Lab) -> None:
+    """The project stays, and so does what an administrator has set meanwhile."""
+    lab, neutron = own_lab, own_lab.admin.network
+    quota = Quota(networks=7, routers=3)
+    lab.apply(quota)
+    default = neutron.get_quota_default(lab.project_id)
+    neutron.update_quota(lab.project_id, networks=90)
+    lab.destroy(quota)
+    found = neutron.get_quota(lab.project_id)
+    assert (found.networks, found.routers) == (90, default.routers)
+
+
 def test_a_plan_names_the_quotas_that_its_additions_exceed(own_lab: Lab) -> None:
     lab = own_lab
     limits = {name: limit for name, limit in vars(EXACT).items() if isinstance(limit, int)}

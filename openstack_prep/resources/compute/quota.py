@@ -225,9 +225,10 @@ class Quota(InProject, Untagged, Unguarded):
         return self._observed(run, project_id, values, {})
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        """Restore the defaults: of all quotas if the project goes, else of the spec's, beside those of others."""
+        """Restore the defaults: of all quotas if the project goes, else of those that still have the spec's value."""
         goes = (Project.kind, observed.id) in run.companions
-        for store, mine in self._split(self.desired()):
+        same = {name: value for name, value in self.desired().items() if observed.values.get(name) == value}
+        for store, mine in self._split(self.desired() if goes else same):
             service, path = store.service(run.admin), store.path.format(observed.id)
             if goes:
                 service.delete(path)

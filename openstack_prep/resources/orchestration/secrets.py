@@ -19,11 +19,12 @@ from dataclasses import dataclass, field, replace
 from typing import IO, ClassVar, Literal
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake
+from openstack_prep.base.errors import Loss, Mistake
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Condition, Context, Key, Observed, Resource
+from openstack_prep.core.permission import lost_secret
 from openstack_prep.resources.heat.flow import NOT_EMPTY, Flow
 from openstack_prep.resources.heat.package import Package
 from openstack_prep.resources.image.glance import ImageRecord
@@ -119,6 +120,12 @@ class SecretsImage(Image):
         if any(secret.is_to_generate for secret, _ in self.secrets.values()):  # so an existing image has other secrets
             values["checksum"] = GENERATED
         return values
+
+    def list_losses(self, observed: Observed) -> Iterable[Loss]:
+        """Yield the secrets that would be generated, whether or not their stack can be seen: servers have the image."""
+        for name, (secret, _) in self.secrets.items() if observed.ours else ():
+            if secret.is_to_generate:
+                yield lost_secret(self.key, name, secret)
 
     def needs(self) -> Iterable[Key]:
         return (*super().needs(), *self.writers)

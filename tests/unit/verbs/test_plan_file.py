@@ -344,6 +344,35 @@ def test_a_variable_within_a_login_or_a_signature_is_not_kept(
         save(tmp_path / "kept.plan", plan(), spec, declared, spec.read_bytes(), cloud)
 
 
+CLUSTER = """\
+name: lab
+variables: {word: {}}
+rke_clusters:
+- {name: c, stack: s, directory: out, kubernetes_version: v1.31.1-rancher1-1, config: {CONFIG}}
+stacks: [{name: s, template: "shipped:rke-cluster.yaml"}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("config", "word", "is_kept"),
+    [
+        ('bastion_host: {address: 10.9.0.1, ssh_key: "${word}"}', "-----BEGIN PRIVATE KEY-----\nabcd\n", False),
+        ('services: {kube-api: {extra_env: ["DB_PASSWORD=${word}"]}}', "abcd", False),
+        ('services: {kube-api: {extra_env: ["TZ=${word}"]}}', "abcd", True),
+        ('addons: "kind: Secret\\nstringData: {password: ${word}}\\n"', "abcd", False),
+        ("ingress: {options: {x-password: '${word}'}}", "abcd", False),
+    ],
+)
+def test_a_variable_within_a_secret_of_a_cluster_is_not_kept(
+    spec: Path, tmp_path: Path, cloud: Cloud, config: str, word: str, is_kept: bool
+) -> None:
+    spec.write_text(CLUSTER.replace("CONFIG", config))
+    declared = load_spec(spec, variables={"word": word})
+    assert ("abcd" in str(of_spec(declared)["variables"])) == is_kept
+    with contextlib.nullcontext() if is_kept else pytest.raises(SpecError, match="secret in plain text"):
+        save(tmp_path / "kept.plan", plan(), spec, declared, spec.read_bytes(), cloud)
+
+
 def test_two_of_the_same_plan_share_no_digest_of_a_content(keep: Keep) -> None:
     """The spec may hold a password in plain text: without a salt its digest could be looked up."""
     one, other = (json.loads(keep(name=name).read_text()) for name in ("one.plan", "other.plan"))

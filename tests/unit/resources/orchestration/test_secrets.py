@@ -4,6 +4,7 @@ import hashlib
 import json
 import runpy
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +290,9 @@ def test_secrets_in_use_are_not_generated_a_second_time_unasked(
     token = from_spec({"generate": "token"}, base=tmp_path)
     stack, images = resolve(run, secret_parameters={**SECRETS, "token": token})
     assert {each.desired()["checksum"] for each in images.values()} == {GENERATED}
+    there = Observed(id="i", ours=True)
+    assert {loss.lost for each in images.values() for loss in each.list_losses(there)} == {("token",)}
+    assert not [loss for each in images.values() for loss in each.list_losses(replace(there, ours=False))]
     services.get(f"{HEAT}/stacks/c1/s1/resources", json={"resources": []})
     record = StackRecord(stack=HeatStack(run.admin, "c1", "s1"), status="CREATE_COMPLETE")
     losses = [each.lost for each in stack.list_losses(Observed(id="s1", ours=True, record=record))]
