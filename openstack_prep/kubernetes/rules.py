@@ -16,6 +16,7 @@ from typing import cast
 from openstack_prep.base.codes import Code
 from openstack_prep.base.fields import is_address, is_host, words
 from openstack_prep.base.raw import Raw, Steps, Values, dotted, value_at
+from openstack_prep.base.secret import revealed_in
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.kubernetes.keys.flags import flag_fault, flags_of
 from openstack_prep.kubernetes.keys.schema import Fault, find_faults, load_schema, map_values
@@ -330,11 +331,12 @@ def _objects(document: Raw) -> Iterator[Fault]:
         given = value_at(api, path)
         for name, supported in known.items() if isinstance(given, Mapping) else ():
             steps = ("services", "kube-api", *path.split("."), name)
-            if not given.get(name) and None not in supported:
+            value = revealed_in(given.get(name))  # a secret as a whole has this in it
+            if not value and None not in supported:
                 yield Fault(steps, "is missing", "add it", Code.SPEC_MISSING_KEY)
-            elif given.get(name) and given[name] not in supported:
+            elif value and value not in supported:
                 fix = f"write {' or '.join(filter(None, supported))}"
-                yield Fault(steps, f"RKE does not support {given[name]!r}", fix)
+                yield Fault(steps, f"RKE does not support {value!r}", fix)
     limits = value_at(api, "event_rate_limit.configuration.limits")
     if limits is not None and not isinstance(limits, list):
         yield _fault(

@@ -286,6 +286,9 @@ def test_a_checkout_without_the_token_of_a_cluster_generates_none(prep: Prep, te
     for words in (("plan",), ("apply", "--yes")):
         refused = prep.run(*words, prep.spec.name, code=2).stderr
         assert "stack/small: its secret_parameters.token would be replaced" in refused
+    for words, code in ((("rke", "render"), 1), (("apply", "--yes", "--target", "rke_cluster/small"), 2)):
+        said = prep.run(*words, prep.spec.name, code=code)
+        assert "copy the file from where the spec was applied" in said.stdout + said.stderr
     assert not token.exists()
     token.write_text(before)
     assert prep.changes() == {"rke_cluster/small"}

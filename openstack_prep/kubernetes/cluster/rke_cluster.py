@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.base import shell
-from openstack_prep.base.errors import Loss, Mistake, SpecError
+from openstack_prep.base.errors import Loss, Mistake, PlanRefused, SpecError
 from openstack_prep.base.raw import Values, value_at
+from openstack_prep.base.secret import secrets_in
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
@@ -353,6 +354,14 @@ class RkeCluster(RkeFields, Unguarded):
         return rke_files.texts(self, outputs, openly=openly)
 
     def create(self, run: CloudRun) -> Observed:
+        """Write the files; raises PlanRefused if a secret of the stack, which exists by now, is not in its file here.
+
+        No option allows to generate another one: with --allow-replace the stack itself does so, before.
+        """
+        for secret in secrets_in(self):
+            if secret.is_to_generate:
+                what = f"{secret.path} does not exist, and stack/{self.stack} has its value from elsewhere"
+                raise PlanRefused([self.mistake(what, "copy the file from where the spec was applied")])
         self.files(run).write(self.render(run, openly=True))
         said = set(rke_files.warnings(self, None))  # before the plan
         for warning in rke_files.warnings(self, self._outputs(run)):

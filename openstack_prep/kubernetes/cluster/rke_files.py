@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from openstack_prep.base import shell
 from openstack_prep.base.errors import Mistake
@@ -24,7 +24,7 @@ from openstack_prep.kubernetes.cilium import Cilium, Member, address_annotation,
 from openstack_prep.kubernetes.cluster import rke_parameters, rke_upgrade
 from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 from openstack_prep.kubernetes.codes import ClusterCode
-from openstack_prep.kubernetes.keys.schema import hide_secrets, load_schema, sort_keys
+from openstack_prep.kubernetes.keys.schema import hide, hide_secrets, load_schema, sort_keys
 from openstack_prep.kubernetes.kube_vip import KubeVip
 from openstack_prep.kubernetes.metallb import MetalLB
 from openstack_prep.kubernetes.model import Node, NodeGroup, Role
@@ -214,7 +214,7 @@ def _cluster_files(cluster: RkeFields) -> dict[str, Content]:
         me, members = member(cluster), all_members(cluster)
         values = cilium.document(me, members)
         found[VALUES[cluster.distribution]] = [
-            values if cluster.distribution == "rke" else cilium.helm_chart_config(values)
+            cast(Raw, hide(values)) if cluster.distribution == "rke" else cilium.helm_chart_config(values)
         ]
         if manifests := cilium.manifests(me):
             found[SERVICE] = manifests

@@ -28,7 +28,8 @@ VARIABLE = re.compile(
 URL_USER = re.compile(r"(?<=://)[^/\s]+(?=@)")
 URL_QUERY = re.compile(r"(?<=\?)\S+")
 TEXT = re.compile(
-    rf"({WORDS})[\"']?\s*[:=]\s*[\"']?(?!/)\S"  # password: x, --client-secret=x, but not a path
+    r"^LS0tLS1CRUdJTi"  # PEM in base64
+    rf"|({WORDS})[\"']?\s*[:=]\s*[\"']?(?!/)\S"  # password: x, --client-secret=x, but not a path
     r"|(authorization|x-[\w-]*(key|token|secret))[\"']?\s+[\"']?\S"  # a header in nginx's configuration
     r"|\b(bearer|basic)\s+[\w+/=.~-]{8,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY"
@@ -39,11 +40,16 @@ TEXT = re.compile(
 """Texts that contain a secret, in whatever form."""
 
 
+KEY_PAIRS = frozenset({"admin", "ca", "client", "external", "ipsec", "remote", "server"})
+"""Names within Cilium's values whose ``key`` is a private key (Cilium 1.19, install/kubernetes/cilium/values.yaml)."""
+
+
 def hide(value: object, name: str = "") -> object:
     """Return data with each text that is or contains a secret as ``Secret``; ``name`` is the key of the value."""
     if isinstance(value, Mapping):
         variable = "value" in value and VARIABLE.match(str(value.get("name", "")))
-        names = {each: f"{each}_secret" if variable and each == "value" else str(each) for each in value}
+        in_value = "value" if variable else "key" if name in KEY_PAIRS else None
+        names = {each: f"{each}_secret" if each == in_value else str(each) for each in value}
         return {each: hide(inner, names[each]) for each, inner in value.items()}
     if isinstance(value, list | tuple):
         return [hide(each, name) for each in value]

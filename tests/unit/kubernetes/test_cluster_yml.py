@@ -89,6 +89,17 @@ def test_secrets_show_in_the_file_alone() -> None:
     assert "password: 'no'" in dump(made)
 
 
+def test_an_object_that_is_a_secret_as_a_whole() -> None:
+    """What says which object it is is read all the same."""
+    given: dict[str, Any] = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration"}
+    api = {"secrets_encryption_config": {"enabled": True, "custom_config": given}}
+    cluster = replace(PLAIN, config={"services": {"kube-api": api}})
+    assert said(cluster) == []
+    given["apiVersion"] = "v9"
+    (found,) = said(cluster)
+    assert "RKE does not support 'v9'" in found
+
+
 def test_cri_dockerd_is_asked_for_where_kubernetes_needs_it() -> None:
     def asked(version: str | None, **config: Any) -> Any:
         return document(KubernetesCluster(kubernetes_version=version, config=config), (), "c").get("enable_cri_dockerd")

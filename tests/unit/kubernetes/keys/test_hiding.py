@@ -20,6 +20,7 @@ from openstack_prep.kubernetes.keys.schema import hide, hide_in_url, hide_variab
         "Bearer abcdefgh",
         "user: {token: abc}",
         "-----BEGIN RSA PRIVATE KEY-----",
+        "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQ==",
     ],
 )
 def test_texts_with_a_secret(text: str) -> None:
@@ -51,6 +52,7 @@ def test_values_by_their_keys() -> None:
         "nested": [{"client-key-data": "b", "token": 5}],
         "env": [{"name": "API_TOKEN", "value": "c"}, {"name": "TZ", "value": "UTC"}],
         "tolerations": [{"key": "gpu", "value": "d"}],
+        "tls": {"ca": {"key": "f", "cert": "g"}},
         "volumes": [{"secret": {"secretName": "e"}}],
         "automountServiceAccountToken": True,
     }
@@ -58,6 +60,7 @@ def test_values_by_their_keys() -> None:
         "password": Secret("a"),
         "nested": [{"client-key-data": Secret("b"), "token": Secret("5")}],
         "env": [{"name": "API_TOKEN", "value": Secret("c")}, {"name": "TZ", "value": "UTC"}],
+        "tls": {"ca": {"key": Secret("f"), "cert": "g"}},
     }
 
 
