@@ -16,7 +16,7 @@ from typing import cast
 from openstack_prep.base.codes import Code
 from openstack_prep.base.fields import is_address, is_host, words
 from openstack_prep.base.raw import Raw, Steps, Values, dotted, value_at
-from openstack_prep.base.secret import revealed_in
+from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.kubernetes.keys.flags import flag_fault, flags_of
 from openstack_prep.kubernetes.keys.schema import Fault, find_faults, load_schema, map_values
@@ -331,7 +331,9 @@ def _objects(document: Raw) -> Iterator[Fault]:
         given = value_at(api, path)
         for name, supported in known.items() if isinstance(given, Mapping) else ():
             steps = ("services", "kube-api", *path.split("."), name)
-            value = revealed_in(given.get(name))  # a secret as a whole has this in it
+            value = given.get(name)
+            if isinstance(value, Secret) and value.fetched:  # of an object that is a secret as a whole
+                value = value.reveal()
             if not value and None not in supported:
                 yield Fault(steps, "is missing", "add it", Code.SPEC_MISSING_KEY)
             elif value and value not in supported:

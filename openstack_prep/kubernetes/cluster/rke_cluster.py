@@ -358,7 +358,8 @@ class RkeCluster(RkeFields, Unguarded):
 
         No option allows to generate another one: with --allow-replace the stack itself does so, before.
         """
-        for secret in secrets_in(self):
+        stack = self.related.stack(self)
+        for secret in secrets_in(stack.secret_parameters) if stack else ():
             if secret.is_to_generate:
                 what = f"{secret.path} does not exist, and stack/{self.stack} has its value from elsewhere"
                 raise PlanRefused([self.mistake(what, "copy the file from where the spec was applied")])
