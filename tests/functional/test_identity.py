@@ -225,6 +225,9 @@ def test_a_spec_in_another_folder_takes_no_cluster_its_credential(prep: Prep) ->
     assert [each.name for each in copied.folder.iterdir()] == [copied.spec.name]
     assert prep.changes() == set()
     copied.run("plan", "--allow-replace", "-o", str(kept), copied.spec.name)
+    said = copied.run("apply", "--yes", "--plan", str(kept), code=1).stdout  # the user had no login for Swift before
+    assert f"its temp_url_key would be replaced, because {copied.folder}/temp-url.key does not exist" in said
+    copied.run("plan", "--allow-replace", "-o", str(kept), copied.spec.name)
     copied.run("apply", "--yes", "--plan", str(kept))
     assert copied.changes() == set()
     for file in ("user.password", "temp-url.key", "clouds.yaml"):
