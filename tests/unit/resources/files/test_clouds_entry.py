@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,17 @@ def plan(run: CloudRun, entry: CloudsEntry) -> Plan:
 
 def mistakes(run: CloudRun, entry: CloudsEntry) -> list[str]:
     return [str(each) for each in entry.check(run, observation.observe(run, [entry]).get(entry.key))]
+
+
+def test_settings_of_tls_that_somebody_has_added_are_kept(run: CloudRun, path: Path) -> None:
+    entry = replace(wanted(run, path), cacert=None, client_cert=None, client_key=None)
+    added = {"cacert": "/ca.pem", "cert": "/cert.pem", "key": "/key.pem", "force_ipv4": True}
+    found = {"auth": {}, "verify": False, "insecure": True, **added}
+    written = entry.merged_entry(found, {})
+    assert {name: written[name] for name in added} == added
+    assert not {"verify", "insecure"} & written.keys()
+    other = replace(entry, client_cert="/both.pem").merged_entry(found, {})  # which has the key in it
+    assert (other["cert"], "key" in other) == ("/both.pem", False)
 
 
 def test_it_is_written_once_and_kept(run: CloudRun, path: Path) -> None:
