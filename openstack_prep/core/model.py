@@ -91,7 +91,7 @@ class OwnershipTag:
 
     def record(self, word: str, *identity: object) -> str:
         """Return a tag that records something about what its identity tells; earlier versions pass over it."""
-        return f"{self._records}{word}~{_digest(identity)[:16]}"
+        return f"{self._records}{word}~{identity_digest(identity)[:16]}"
 
     def is_record(self, tag: str) -> bool:
         """Whether a tag is a record of this spec."""
@@ -99,7 +99,7 @@ class OwnershipTag:
 
     @property
     def _records(self) -> str:
-        return f"openstack-prep:~{_digest(self.spec)[:8]}~"
+        return f"openstack-prep:~{identity_digest(self.spec)[:8]}~"
 
     def name_tag(self, *identity: object) -> str:
         """Return the tag that names what the ownership tag beside it belongs to."""
@@ -171,7 +171,7 @@ class OwnershipTag:
         return cls._PATTERN.sub("", description or "")
 
 
-def _digest(value: object) -> str:
+def identity_digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from openstack_prep.base import shell
 from openstack_prep.base.errors import Mistake
@@ -138,7 +138,7 @@ def texts(cluster: RkeFields, outputs: Outputs, *, openly: bool) -> dict[str, st
     """
     found = {**_node_files(cluster, outputs), **_cluster_files(cluster)}
     return {
-        name: content if isinstance(content, str) else dump(*(content if openly else map(masked, content)))
+        name: content if isinstance(content, str) else dump(*(content if openly else map(masked, map(hide, content))))
         for name, content in found.items()
     }
 
@@ -214,7 +214,7 @@ def _cluster_files(cluster: RkeFields) -> dict[str, Content]:
         me, members = member(cluster), all_members(cluster)
         values = cilium.document(me, members)
         found[VALUES[cluster.distribution]] = [
-            cast(Raw, hide(values)) if cluster.distribution == "rke" else cilium.helm_chart_config(values)
+            values if cluster.distribution == "rke" else cilium.helm_chart_config(values)
         ]
         if manifests := cilium.manifests(me):
             found[SERVICE] = manifests

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, in_project
 from openstack_prep.core.deletion_loss import LossEffect
 from openstack_prep.core.model import Resource
-from openstack_prep.core.run import fact
+from openstack_prep.core.run import fact, query
 from openstack_prep.resources.cascades import identity
 from openstack_prep.resources.cascades.row import (
     ADMINISTRATORS,
@@ -182,19 +182,26 @@ def _is_in(project: ProjectScope, raw: Raw) -> bool:
     return bool(raw.get("project_id", project.id) == project.id)
 
 
+@query
+def _of_designate(run: CloudRun, collection: str, project_id: str) -> Sequence[Raw]:
+    headers = {"X-Auth-Sudo-Project-ID": project_id}
+    return run.admin.dns.list(f"/{collection}", collection, headers=headers, limit="max")
+
+
+def _own_zones(run: CloudRun, project: ProjectScope) -> list[Raw]:
+    return [raw for raw in _of_designate(run, "zones", project.id) if _is_in(project, raw)]
+
+
 def _zones(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     """Return the zones that stay; designate 23.0.0 also lists those that it is deleting, or that others have shared."""
-    listed = run.admin.dns.list("/zones", "zones", headers={"X-Auth-Sudo-Project-ID": project.id}, limit="max")
-    mine = (raw for raw in listed if _is_in(project, raw))
+    mine = _own_zones(run, project)
     return (raw for raw in mine if (raw.get("action"), raw.get("status")) != ("DELETE", "PENDING"))
 
 
 def _recordsets(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     """Return the recordsets in zones of other projects; those in its own zones go or stay with these."""
-    headers = {"X-Auth-Sudo-Project-ID": project.id}
-    zones = run.admin.dns.list("/zones", "zones", headers=headers, limit="max")
-    own = {raw["id"] for raw in zones if _is_in(project, raw)}
-    listed = run.admin.dns.list("/recordsets", "recordsets", headers=headers, limit="max")
+    own = {raw["id"] for raw in _own_zones(run, project)}
+    listed = _of_designate(run, "recordsets", project.id)
     mine = (raw for raw in listed if _is_in(project, raw) and raw["zone_id"] not in own)
     return (raw for raw in mine if raw.get("action") != "DELETE")
 

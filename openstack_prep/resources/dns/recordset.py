@@ -7,8 +7,6 @@ no twins), objects/recordset.py (the status, and 160 characters of description).
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Self, get_args
@@ -33,6 +31,7 @@ from openstack_prep.core.model import (
     Observed,
     OwnershipTag,
     Resource,
+    identity_digest,
 )
 from openstack_prep.core.resource import Unguarded
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
@@ -259,8 +258,7 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent, Unguarded):
 
     def _digest(self, records: Iterable[str]) -> str:
         """Return what shows later whether somebody has added a record."""
-        words = (self.name, self.type, *sorted(records))
-        return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:8]
+        return identity_digest((self.name, self.type, *sorted(records)))[:8]
 
     def _body(self, run: CloudRun, fields: Collection[str], observed: Observed | None = None) -> Values:
         """Return what to send to create it, or of an existing one these fields."""

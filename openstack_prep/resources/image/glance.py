@@ -161,9 +161,13 @@ def has_tagged(run: CloudRun, project: Resource | None) -> bool:
     return any(image.spec == run.ownership.spec for image in (owned(run, project_id) if project_id else ()))
 
 
-def names_of(name: str) -> tuple[str, str, str]:
-    """Return the name of an image in a spec, and those of a new and of the former one while they change places."""
-    return name, f"{name}-new", f"{name}-superseded"
+NEW, SUPERSEDED = "-new", "-superseded"
+"""What the names of a new image and of its predecessor end with while a run replaces one by the other."""
+
+
+def names_of(name: str) -> tuple[str, ...]:
+    """Return all names that a run gives to an image with a name in a spec."""
+    return name, f"{name}{NEW}", f"{name}{SUPERSEDED}"
 
 
 def show(cloud: Cloud, image_id: str) -> ImageRecord:

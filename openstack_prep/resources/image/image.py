@@ -373,7 +373,7 @@ class Image(ImageFields, Unguarded):
 
     def _resolve_concurrent(self, run: CloudRun, mine: ImageRecord) -> None:
         """Delete unfinished images of concurrent or killed runs; agree with others which finished one stays."""
-        names, project_id = (self.name, self._new, self._old), run.find_project_id(self.owner)
+        names, project_id = glance.names_of(self.name), run.find_project_id(self.owner)
 
         def look() -> Observed | None:
             now = run.fresh()

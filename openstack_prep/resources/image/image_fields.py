@@ -261,11 +261,11 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
 
     @property
     def _new(self) -> str:
-        return glance.names_of(self.name)[1]
+        return f"{self.name}{glance.NEW}"
 
     @property
     def _old(self) -> str:
-        return glance.names_of(self.name)[2]
+        return f"{self.name}{glance.SUPERSEDED}"
 
     def share(self, run: CloudRun, image: ImageRecord) -> None:
         """Make the declared projects members of an image."""

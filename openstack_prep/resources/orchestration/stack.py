@@ -279,9 +279,9 @@ class Stack(Inputs, LeavesContent):
 
     def create(self, run: CloudRun) -> Observed:
         QuotaCheck.of(run, self.owner).ensure_quota(run, self, None)
-        # one that the user did not see without a role has secrets, which no file here would show to be others
+        # a stack that the user could not see before has other secrets than this run would generate
         if any(secret.is_to_generate for secret in self.secrets_for_heat.values()) and self.find(run.fresh(), [self]):
-            raise Overtaken(f"{self.key}: it exists by now", retryable=True)
+            raise Overtaken(f"{self.key}: was created before, or could not be read", retryable=True)
         cloud = run.tenant(self.owner)
         body, secrets = self.body(_tags(run, HeatStack(cloud, self.name, "")))
         try:

@@ -67,6 +67,12 @@ def test_secrets_of_the_environment_are_not_for_a_scheduler(
     assert contains(err, "target red: OPENSTACK_PREP_VAR_SITE", "target blue", "secret: true")
     assert not contains(err, "OPENSTACK_PREP_VAR_CORES")
     assert "Zq7site" not in err
+    monkeypatch.delenv("OPENSTACK_PREP_VAR_SITE")  # as the error proposes
+    (tmp_path / "site.yaml").write_text("site: {disk: 2, apiKey: Zq7site}\n")
+    path.write_text(f"{fleets.CSV}    vars_files: [site.yaml]\n")
+    checked = choose(load_fleet(path)).checked
+    assert checked.sent_secrets == []
+    assert "Zq7site" not in str([vars(order) for order in checked.orders.values()])
 
 
 @pytest.mark.parametrize("source", ["{prompt: true}", "a-password-in-the-fleet"])
